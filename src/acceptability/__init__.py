@@ -1,0 +1,100 @@
+"""How much a language model knows about which sentences of a language are acceptable.
+
+    >>> from acceptability import evaluate, load_suite
+    >>> results = evaluate(load_suite("starter"), ["uniform"], measures=["PairAccuracy(ties=0.5)"])
+    >>> results[0].n >= 300
+    True
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Sentence": "types",
+    "Contrast": "types",
+    "Suite": "types",
+    "Query": "types",
+    "TokenScores": "types",
+    "LabelScores": "types",
+    "Scores": "types",
+    "Units": "types",
+    "Result": "types",
+    "AcceptabilityError": "errors",
+    "load_suite": "suites",
+    "load_model": "models",
+    "score": "verbs",
+    "evaluate": "verbs",
+    "measure": "verbs",
+    "compare": "verbs",
+    "judge": "verbs",
+    "PairAccuracy": "measures.pairs",
+    "ADC": "measures.delta",
+    "PBC": "measures.correlation",
+    "Pearson": "measures.correlation",
+    "Spearman": "measures.correlation",
+    "MCC": "measures.classification",
+}
+
+if TYPE_CHECKING:
+    from acceptability.errors import AcceptabilityError
+    from acceptability.verbs import compare, evaluate, judge, measure, score
+    from acceptability.measures.classification import MCC
+    from acceptability.measures.correlation import PBC, Pearson, Spearman
+    from acceptability.measures.delta import ADC
+    from acceptability.measures.pairs import PairAccuracy
+    from acceptability.models import load_model
+    from acceptability.suites import load_suite
+    from acceptability.types import (
+        Contrast,
+        LabelScores,
+        Query,
+        Result,
+        Scores,
+        Sentence,
+        Suite,
+        TokenScores,
+        Units,
+    )
+
+__all__ = [
+    "ADC",
+    "MCC",
+    "PBC",
+    "AcceptabilityError",
+    "Contrast",
+    "LabelScores",
+    "PairAccuracy",
+    "Pearson",
+    "Query",
+    "Result",
+    "Scores",
+    "Sentence",
+    "Spearman",
+    "Suite",
+    "TokenScores",
+    "Units",
+    "compare",
+    "evaluate",
+    "judge",
+    "load_model",
+    "load_suite",
+    "measure",
+    "score",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name on first use, so that importing the package stays quick."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'acceptability' has no attribute {name!r}")
+    found = getattr(import_module(f"acceptability.{_HOMES[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

@@ -1,0 +1,110 @@
+"""What can go wrong, and how we say it.
+
+    AcceptabilityError
+    ├── SpellingError     a name or an option that does not read: 'ADC(delta='
+    ├── UnknownName       no suite, model, measure or reduction of that name
+    ├── SuiteError        sentences, contrasts or files of sentences that are not in order
+    ├── ScoreError        scores that are missing, not finite, or of unknown sentences
+    ├── ModelError        a model that cannot be opened, or cannot take a sentence
+    │   ├── QueryError    ... because of one query, which it names by its place
+    │   └── OutOfMemory   ... because the machine's memory does not suffice
+    ├── MeasureError      a measure that the suite gives nothing to measure
+    │   └── Undefined     a value that mathematics leaves undefined, with the reason
+    ├── StoreError        the file of stored scores cannot be used
+    └── MissingExtra      an optional package is not installed
+
+Every message says what was found, where, what was expected and what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class AcceptabilityError(Exception):
+    """Any error that this package raises on purpose; its message is for people."""
+
+
+class SpellingError(AcceptabilityError):
+    """A name with options that cannot be read."""
+
+
+class UnknownName(AcceptabilityError):
+    """A name that nothing is registered under."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str], *, hint: str) -> None:
+        close = closest(name, known)
+        guess = f" Did you mean {close!r}?" if close else ""
+        super().__init__(f"no {kind} named {name!r}.{guess} {hint}")
+
+
+class SuiteError(AcceptabilityError):
+    """Sentences, contrasts or files of sentences that are not in order."""
+
+
+class ScoreError(AcceptabilityError):
+    """Scores that are missing, not finite, or of sentences nobody knows."""
+
+
+class ModelError(AcceptabilityError):
+    """A model that cannot be opened, or cannot do what it was asked."""
+
+
+class QueryError(ModelError):
+    """A query that a model cannot take.
+
+    Args:
+        index: Which of the queries it was given, counted from 0.
+        problem: What is wrong with it, as the end of a sentence that names it.
+    """
+
+    def __init__(self, index: int, problem: str) -> None:
+        super().__init__(f"query {index}: {problem}")
+        self.index = index
+        self.problem = problem
+
+
+class OutOfMemory(ModelError):
+    """The machine's memory does not suffice for a batch."""
+
+
+class MeasureError(AcceptabilityError):
+    """A measure that the suite gives nothing to measure."""
+
+
+class Undefined(MeasureError):
+    """A value that is not defined for these rows: null in a result, with the reason."""
+
+
+class StoreError(AcceptabilityError):
+    """The file of stored scores cannot be used."""
+
+
+class MissingExtra(AcceptabilityError):
+    """An optional package is not installed."""
+
+    def __init__(self, what: str, packages: str, install: str) -> None:
+        super().__init__(f"{what!r} needs {packages}. Install with: pip install {install}")
+
+
+def closest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that the given one was probably meant to be.
+
+    >>> closest("blmip", ["blimp", "cola/train"])
+    'blimp'
+    >>> closest("pbc", ["PBC", "MCC"])
+    'PBC'
+    """
+    spelled = {each.lower(): each for each in known}
+    found = get_close_matches(name.lower(), spelled, n=1)
+    return spelled[found[0]] if found else None
+
+
+def shorten(text: str, width: int = 60) -> str:
+    """Return a text cut to a width that fits into a message.
+
+    >>> shorten("a b c", width=4)
+    'a b…'
+    """
+    return text if len(text) <= width else text[: width - 1].rstrip() + "…"

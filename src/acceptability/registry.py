@@ -1,0 +1,116 @@
+"""Names and what they stand for: ``"module:object"``, loaded on first use.
+
+Other packages add theirs through the entry points ``acceptability.readers``,
+``acceptability.models``, ``acceptability.measures`` and ``acceptability.reductions``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from inspect import signature
+from typing import Any
+
+from acceptability.errors import SpellingError, UnknownName
+from acceptability.spelling import Spelled, read
+
+_OURS: dict[str, dict[str, str]] = {
+    "reader": {
+        name: f"acceptability.suites.{name}:read"
+        for name in ("starter", "li_adger", "cola", "blimp", "npi", "hu_reflexive")
+    },
+    "model": {
+        "uniform": "acceptability.models.uniform:open_model",
+        "ngram": "acceptability.models.ngram:open_model",
+        "causal": "acceptability.models.causal:open_model",
+        "masked": "acceptability.models.masked:open_model",
+        "classifier": "acceptability.models.classifier:open_model",
+    },
+    "measure": {
+        "PairAccuracy": "acceptability.measures.pairs:PairAccuracy",
+        "ADC": "acceptability.measures.delta:ADC",
+        "PBC": "acceptability.measures.correlation:PBC",
+        "Pearson": "acceptability.measures.correlation:Pearson",
+        "Spearman": "acceptability.measures.correlation:Spearman",
+        "MCC": "acceptability.measures.classification:MCC",
+    },
+    "reduction": {
+        name: f"acceptability.reductions:{target}"
+        for name, target in {
+            "lp": "LP",
+            "mean_lp": "MeanLP",
+            "pen_lp": "PenLP",
+            "slor": "SLOR",
+            "norm_lp_sub": "NormLPSub",
+            "norm_lp_div": "NormLPDiv",
+            "word_lp_min": "WordLPMin",
+            "word_lp_mean": "WordLPMean",
+            "word_lp_mean_q1": "WordLPMeanQ1",
+            "word_lp_mean_q2": "WordLPMeanQ2",
+            "exp": "Exp",
+            "morcela": "Morcela",
+            "log_odds": "LogOdds",
+            "p_acceptable": "PAcceptable",
+            "signed_confidence": "SignedConfidence",
+        }.items()
+    },
+}
+
+_HINTS = {
+    "reader": "`acceptability suites` lists the suites.",
+    "model": "`acceptability models` lists the kinds and the named ones.",
+    "measure": "The measures are: {names}.",
+    "reduction": "The reductions are: {names}.",
+}
+
+
+@cache
+def names(kind: str) -> dict[str, str]:
+    """Return every registered name of a kind ("measure", ...) and where its object lives."""
+    theirs = {point.name: point.value for point in entry_points(group=f"acceptability.{kind}s")}
+    return theirs | _OURS[kind]
+
+
+def find(kind: str, name: str) -> Any:
+    """Return the object registered under a name; a wrong name gets a suggestion."""
+    known = names(kind)
+    if name not in known:
+        raise UnknownName(kind, name, known, hint=_HINTS[kind].format(names=", ".join(sorted(known))))
+    module, _, attribute = known[name].partition(":")
+    return getattr(import_module(module), attribute)
+
+
+def make(kind: str, text: str) -> Any:
+    """Return the value that a spelling describes, such as ``ADC(delta=0.5)``.
+
+    >>> make("measure", "PairAccuracy")
+    PairAccuracy(ties=0.0)
+    """
+    return _made(kind, read(text))
+
+
+def _made(kind: str, spelled: Spelled) -> Any:
+    factory: Callable[..., Any] = find(kind, spelled.name)
+    args = [_made(kind, each) if isinstance(each, Spelled) else each for each in spelled.args]
+    options = {
+        name: _made(kind, each) if isinstance(each, Spelled) else each
+        for name, each in spelled.options.items()
+    }
+    accepted = signature(factory)
+    try:
+        accepted.bind(*args, **options)
+    except TypeError as error:
+        raise SpellingError(
+            f"{spelled.name}: {error}. It is written {spelled.name}{_shown(accepted)}."
+        ) from error
+    return factory(*args, **options)
+
+
+def _shown(accepted: Any) -> str:
+    shown = [
+        name if each.default is each.empty else f"{name}={each.default!r}"
+        for name, each in accepted.parameters.items()
+    ]
+    return f"({', '.join(shown)})"

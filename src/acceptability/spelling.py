@@ -1,0 +1,104 @@
+"""How things with options are written: ``ADC(delta=0.5)``, one way in Python, shell and signature.
+
+A spelling is a name, perhaps with options in brackets. Options are literals
+(numbers, strings, True, False, None) or, as in ``exp(slor(unigrams='file.tsv'))``,
+another spelling. It is read as data: nothing in it is ever executed.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from acceptability.errors import SpellingError
+
+_BARE_NAME = re.compile(r"[A-Za-z_][\w.-]*\Z")
+_MOST_CHARACTERS = 10_000
+
+Option = object
+"""A literal, or a Spelled inside another one."""
+
+
+@dataclass(frozen=True)
+class Spelled:
+    """A name with its options, read but not yet looked up."""
+
+    name: str
+    args: tuple[Option, ...] = ()
+    options: Mapping[str, Option] = field(default_factory=dict)
+
+
+def read(text: str) -> Spelled:
+    """Return the name and the options that a spelling gives.
+
+    >>> read("ADC(delta=0.5)")
+    Spelled(name='ADC', args=(), options={'delta': 0.5})
+    >>> read("lp").name
+    'lp'
+    """
+    text = text.strip()
+    if _BARE_NAME.match(text):
+        return Spelled(text)
+    try:
+        if len(text) > _MOST_CHARACTERS:
+            raise SyntaxError("it is too long")
+        tree = ast.parse(text, mode="eval").body
+        if not isinstance(tree, ast.Call):
+            raise SyntaxError("it is not a name")
+        return _spelled(tree)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        reason = error.msg if isinstance(error, SyntaxError) else str(error)
+        raise SpellingError(
+            f"cannot read {text[:80]!r}: {reason}. Write a name, or a name with options: Name(option=value)."
+        ) from error
+
+
+def read_located(text: str) -> tuple[str, str, dict[str, Option]]:
+    """Return kind, place and options of ``kind:place(option=value)``.
+
+    A place may itself contain brackets: only a last pair that holds options counts.
+
+    >>> read_located("masked:bert (mine)/v1(variant='word_l2r')")
+    ('masked', 'bert (mine)/v1', {'variant': 'word_l2r'})
+    >>> read_located("uniform")
+    ('uniform', '', {})
+    """
+    kind, colon, rest = text.strip().partition(":")
+    if not colon:
+        spelled = read(text)
+        if spelled.args:
+            raise SpellingError(f"cannot read {text!r}: options need names, as in {spelled.name}(option=value).")
+        return spelled.name, "", dict(spelled.options)
+    for start in [found.start() for found in re.finditer(r"\(", rest)] if rest.endswith(")") else []:
+        if re.match(r"\(\s*(\)|[A-Za-z_]\w*\s*=)", rest[start:]):
+            spelled = read("options" + rest[start:])
+            return kind, rest[:start], dict(spelled.options)
+    return kind, rest, {}
+
+
+def write(name: str, options: Mapping[str, object]) -> str:
+    """Return the spelling of a name with options, in the order given.
+
+    >>> write("ADC", {"delta": 0.5, "tie": "sign"})
+    "ADC(delta=0.5, tie='sign')"
+    """
+    return f"{name}({', '.join(f'{key}={value!r}' for key, value in options.items())})"
+
+
+def _spelled(tree: ast.Call) -> Spelled:
+    if not isinstance(tree.func, ast.Name):
+        raise SyntaxError("it is not a plain name")
+    if any(each.arg is None for each in tree.keywords):
+        raise SyntaxError("** has no meaning here")
+    args = tuple(_option(each) for each in tree.args)
+    return Spelled(tree.func.id, args, {str(each.arg): _option(each.value) for each in tree.keywords})
+
+
+def _option(tree: ast.expr) -> Option:
+    if isinstance(tree, ast.Call):
+        return _spelled(tree)
+    if isinstance(tree, ast.Name):
+        return Spelled(tree.id)
+    return ast.literal_eval(tree)

@@ -1,0 +1,84 @@
+"""Sentences and contrasts: the published suites, our own, and a user's files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from acceptability import registry
+from acceptability.errors import UnknownName
+from acceptability.suites.catalog import Entry, catalog, entries
+from acceptability.suites.fetch import contents
+from acceptability.suites.tables import is_table, read_table
+from acceptability.types import Sentence, Suite
+
+__all__ = ["Entry", "catalog", "entries", "load_suite"]
+
+
+def load_suite(name: str, *, columns: Mapping[str, str] | None = None) -> Suite:
+    """Return a suite by its name in the catalog, or read from a user's file.
+
+    A name that stands above several suites (``cola``) means all of them together,
+    with the tag ``suite`` to tell them apart; a path below one (``blimp/island_effects``)
+    means the sentences whose ids begin so.
+
+    Args:
+        columns: For a file, which of its columns mean what: ``{"text": "Sentence"}``.
+
+    >>> suite = load_suite("starter")
+    >>> suite.contrasts[0].better in suite.by_id
+    True
+    """
+    if columns or is_table(name):
+        return read_table(Path(name), columns=columns or {})
+    found = entries(name)
+    if len(found) == 1 and found[0].id == name:
+        return _read(found[0])
+    if found:
+        return _together(name, [_read(entry) for entry in found])
+    above = [entry for entry in catalog() if name.startswith(f"{entry.id}/")]
+    if above:
+        return _below(name, _read(max(above, key=lambda entry: len(entry.id))))
+    raise _unknown(name)
+
+
+def _read(entry: Entry) -> Suite:
+    reader = registry.find("reader", entry.reader)
+    suite: Suite = reader(entry, contents(entry))
+    return suite
+
+
+def _together(name: str, suites: list[Suite]) -> Suite:
+    tagged = (
+        replace(sentence, tags={**sentence.tags, "suite": suite.name})
+        for suite in suites
+        for sentence in suite.sentences
+    )
+    contrasts = (
+        replace(contrast, tags={**contrast.tags, "suite": suite.name})
+        for suite in suites
+        for contrast in suite.contrasts
+    )
+    return Suite(name, tuple(tagged), tuple(contrasts))
+
+
+def _below(name: str, suite: Suite) -> Suite:
+    def is_below(sentence: Sentence) -> bool:
+        return f"{suite.name}/{sentence.id}".startswith(f"{name}/")
+
+    kept = tuple(filter(is_below, suite.sentences))
+    if not kept:
+        raise _unknown(name)
+    ids = {sentence.id for sentence in kept}
+    contrasts = (each for each in suite.contrasts if each.better in ids and each.worse in ids)
+    return Suite(name, kept, tuple(contrasts))
+
+
+def _unknown(name: str) -> UnknownName:
+    known = [entry.id for entry in catalog()]
+    hint = (
+        f"`acceptability suites` lists all {len(known)}; "
+        "a file of your own needs one of the endings .csv, .tsv, .jsonl."
+    )
+    return UnknownName("suite", name, known, hint=hint)

@@ -1,0 +1,48 @@
+"""BLiMP, the Benchmark of Linguistic Minimal Pairs (Warstadt et al. 2020).
+
+67 paradigms of 1,000 pairs. The paradigm is a tag, and so are the phenomenon, the
+field and the item. Ids: ``PHENOMENON/PARADIGM/PAIR/good`` and ``.../bad``.
+
+Traps: the data have 13 linguistics terms where the paper has 12 phenomena; the tag
+``phenomenon`` counts s-selection as argument_structure, as the paper does, and
+``linguistics_term`` keeps the published value. ``field`` is once spelled
+"syntax/semantics". Seven pairs have the same sentence twice.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from acceptability.suites.catalog import Entry
+from acceptability.suites.text import lines
+from acceptability.types import Contrast, Sentence, Suite, contrast
+
+_AS_IN_THE_PAPER = {"s-selection": "argument_structure", "syntax/semantics": "syntax_semantics"}
+
+
+def read(entry: Entry, files: Mapping[str, bytes]) -> Suite:
+    """Return all pairs of all paradigms."""
+    sentences: list[Sentence] = []
+    contrasts: list[Contrast] = []
+    for path, content in files.items():
+        for _, line in lines(content, f"{entry.folder}/{path}"):
+            good, bad = _pair(json.loads(line))
+            sentences += good, bad
+            contrasts.append(contrast(good, bad))
+    return Suite(entry.id, tuple(sentences), tuple(contrasts))
+
+
+def _pair(row: Mapping[str, str]) -> tuple[Sentence, Sentence]:
+    term = row["linguistics_term"]
+    phenomenon = _AS_IN_THE_PAPER.get(term, term)
+    item = f"{phenomenon}/{row['UID']}/{row['pairID']}"
+    tags = {
+        "field": _AS_IN_THE_PAPER.get(row["field"], row["field"]),
+        "phenomenon": phenomenon,
+        "linguistics_term": term,
+        "paradigm": row["UID"],
+        "item": item,
+    }
+    good = Sentence(f"{item}/good", row["sentence_good"], label=1, tags=tags)
+    return good, Sentence(f"{item}/bad", row["sentence_bad"], label=0, tags=tags)

@@ -1,0 +1,252 @@
+"""A user's own file of sentences: CSV, TSV or JSONL.
+
+Three layouts are recognised by their columns:
+
+- sentences: ``text`` (or ``sentence``), with ``label`` and/or ``rating``;
+- pairs: ``good`` and ``bad`` (or ``sentence_good`` and ``sentence_bad``);
+- our own JSONL: ``id, text, label, rating, regions, tags, better_than``.
+
+``id`` is optional (rows are numbered without it); every further column becomes a tag.
+Columns with other names are named by the user: ``{"text": "Sentence"}``. In CSV and
+TSV, ``better_than`` holds ids separated by semicolons.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from acceptability.errors import SuiteError, closest
+from acceptability.suites.text import decoded, dict_rows, lines
+from acceptability.types import Contrast, Sentence, Span, Suite, contrast
+
+ENDINGS = (".csv", ".tsv", ".jsonl")
+_ALIASES = {
+    "id": ("id", "sentence_id", "pairID"),
+    "text": ("text", "sentence"),
+    "good": ("good", "sentence_good"),
+    "bad": ("bad", "sentence_bad"),
+    "label": ("label",),
+    "rating": ("rating",),
+    "regions": ("regions",),
+    "tags": ("tags",),
+    "better_than": ("better_than",),
+}
+
+Cell = object
+Row = Mapping[str, Cell]
+
+
+@dataclass
+class _Draft:
+    """What has been read so far of a suite, with the line that each sentence came from."""
+
+    name: str
+    where: str
+    sentences: dict[str, Sentence] = field(default_factory=dict)
+    line_of: dict[str, int] = field(default_factory=dict)
+    better_than: list[tuple[str, str, int]] = field(default_factory=list)
+
+    def add(self, sentence: Sentence, line: int) -> Sentence:
+        if sentence.id in self.sentences:
+            raise SuiteError(
+                f"{self.where}, line {line}: the id {sentence.id!r} stands already in line "
+                f"{self.line_of[sentence.id]}. Ids must be unique."
+            )
+        self.sentences[sentence.id] = sentence
+        self.line_of[sentence.id] = line
+        return sentence
+
+    def suite(self) -> Suite:
+        if not self.sentences:
+            raise SuiteError(f"{self.where} has no rows")
+        contrasts = tuple(self._contrast(*each) for each in self.better_than)
+        return Suite(self.name, tuple(self.sentences.values()), contrasts)
+
+    def _contrast(self, better: str, worse: str, line: int) -> Contrast:
+        if worse not in self.sentences:
+            raise SuiteError(
+                f"{self.where}, line {line}: {better!r} is better than {worse!r}, "
+                "but the file has no sentence of that id"
+            )
+        return contrast(self.sentences[better], self.sentences[worse])
+
+
+def is_table(name: str) -> bool:
+    """Tell whether a name means a file of sentences."""
+    return name.lower().endswith(ENDINGS)
+
+
+def read_table(path: Path, *, columns: Mapping[str, str]) -> Suite:
+    """Return the suite that a file holds."""
+    where = str(path)
+    header, rows = _rows(path)
+    found = _columns(header, columns, where)
+    draft = _Draft(path.stem, where)
+    for line, row in rows:
+        try:
+            _take(draft, row, found, line)
+        except SuiteError as error:
+            if str(error).startswith(where):
+                raise
+            raise SuiteError(f"{where}, line {line}: {error}") from error
+    return draft.suite()
+
+
+def write_jsonl(suite: Suite, path: Path) -> None:
+    """Write a suite in our own format, one sentence a line."""
+    worse: dict[str, list[str]] = {}
+    for each in suite.contrasts:
+        worse.setdefault(each.better, []).append(each.worse)
+    with path.open("w", encoding="utf-8", newline="\n") as out:
+        for sentence in suite.sentences:
+            row = {
+                "id": sentence.id,
+                "text": sentence.text,
+                "label": sentence.label,
+                "rating": sentence.rating,
+                "regions": dict(sentence.regions),
+                "tags": dict(sentence.tags),
+                "better_than": worse.get(sentence.id, []),
+            }
+            out.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+def _rows(path: Path) -> tuple[list[str], Iterable[tuple[int, Row]]]:
+    """Return the names of a file's columns, and its numbered rows."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise SuiteError(f"cannot read {path}: {error.strerror}") from error
+    if path.suffix.lower() == ".jsonl":
+        rows = list(_json_rows(content, str(path)))
+        return list(dict.fromkeys(name for _, row in rows for name in row)), rows
+    delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
+    first = decoded(content, str(path)).split("\n", 1)[0].removesuffix("\r")
+    header = next((list(row) for _, row in dict_rows(f"{first}\n{first}".encode(), str(path), delimiter=delimiter)), [])
+    return header, dict_rows(content, str(path), delimiter=delimiter)
+
+
+def _json_rows(content: bytes, where: str) -> Iterator[tuple[int, Row]]:
+    for number, line in lines(content, where):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except (json.JSONDecodeError, RecursionError) as error:
+            raise SuiteError(f"{where}, line {number}: not a line of JSON: {error}") from error
+        if not isinstance(row, dict):
+            raise SuiteError(f"{where}, line {number}: expected an object with names, such as {{\"text\": …}}")
+        yield number, row
+
+
+def _columns(header: list[str], named: Mapping[str, str], where: str) -> dict[str, str]:
+    """Return which column of the file means what."""
+    for meaning, column in named.items():
+        if meaning not in _ALIASES:
+            raise SuiteError(f"no column has the meaning {meaning!r}; the meanings are {', '.join(_ALIASES)}")
+        if column not in header:
+            guess = closest(column, header)
+            hint = f" Did you mean {guess!r}?" if guess else ""
+            raise SuiteError(f"{where} has no column {column!r}; it has {', '.join(header)}.{hint}")
+    guessed = {
+        meaning: next((alias for alias in aliases if alias in header), "")
+        for meaning, aliases in _ALIASES.items()
+    }
+    found = {meaning: column for meaning, column in (guessed | dict(named)).items() if column}
+    if "text" not in found and not {"good", "bad"} <= found.keys():
+        missing = "column 'bad'" if "good" in found else "column 'good'" if "bad" in found else "column of sentences"
+        raise SuiteError(
+            f"{where} has no {missing}; it has {', '.join(header) or 'no header'}. Name it 'text' (or 'good' "
+            "and 'bad' for pairs), or say which it is: --columns text=NAME"
+        )
+    return found
+
+
+def _take(draft: _Draft, row: Row, found: Mapping[str, str], line: int) -> None:
+    used = set(found.values())
+    tags = {name: _string(cell) for name, cell in row.items() if name not in used and not _is_empty(cell)}
+    number = _string(row.get(found["id"])) if "id" in found else str(line)
+    if "text" not in found:
+        _take_pair(draft, row, found, number, tags, line)
+        return
+    given = row.get(found["tags"]) if "tags" in found else None
+    sentence = Sentence(
+        number,
+        _string(row.get(found["text"])),
+        label=_label(row.get(found.get("label", ""))),
+        rating=_rating(row.get(found.get("rating", ""))),
+        regions=_regions(row.get(found.get("regions", ""))),
+        tags=tags | (_tags(given) if not _is_empty(given) else {}),
+    )
+    draft.add(sentence, line)
+    for worse in _ids(row.get(found.get("better_than", ""))):
+        draft.better_than.append((sentence.id, worse, line))
+
+
+def _take_pair(
+    draft: _Draft, row: Row, found: Mapping[str, str], number: str, tags: dict[str, str], line: int
+) -> None:
+    tags = {"item": number} | tags
+    good = draft.add(Sentence(f"{number}/good", _string(row.get(found["good"])), label=1, tags=tags), line)
+    bad = draft.add(Sentence(f"{number}/bad", _string(row.get(found["bad"])), label=0, tags=tags), line)
+    draft.better_than.append((good.id, bad.id, line))
+
+
+def _is_empty(cell: Cell) -> bool:
+    return cell is None or cell == ""
+
+
+def _string(cell: Cell) -> str:
+    if cell is None:
+        return ""
+    return cell if isinstance(cell, str) else json.dumps(cell, ensure_ascii=False)
+
+
+def _label(cell: Cell) -> int | None:
+    if _is_empty(cell):
+        return None
+    if cell in (0, 1, "0", "1"):
+        return int(cell)  # type: ignore[call-overload, no-any-return]
+    raise SuiteError(f"label is {cell!r}; expected 1 (acceptable) or 0. Leave it empty if nobody judged it.")
+
+
+def _rating(cell: Cell) -> float | None:
+    if _is_empty(cell):
+        return None
+    try:
+        return float(cell)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise SuiteError(
+            f"rating is {cell!r}; expected a number. Leave the field empty if nobody rated it."
+        ) from None
+
+
+def _regions(cell: Cell) -> dict[str, Span]:
+    if _is_empty(cell):
+        return {}
+    try:
+        regions = json.loads(cell) if isinstance(cell, str) else cell
+        return {str(name): (int(start), int(end)) for name, (start, end) in regions.items()}  # type: ignore[attr-defined]
+    except (ValueError, TypeError, AttributeError):
+        raise SuiteError(f"regions are {cell!r}; expected {{\"name\": [start, end]}}") from None
+
+
+def _tags(cell: Cell) -> dict[str, str]:
+    if isinstance(cell, str):
+        return {"tags": cell}
+    if not isinstance(cell, dict):
+        raise SuiteError(f"tags are {cell!r}; expected {{\"name\": \"value\"}}")
+    return {str(name): _string(value) for name, value in cell.items()}
+
+
+def _ids(cell: Cell) -> list[str]:
+    if _is_empty(cell):
+        return []
+    if isinstance(cell, str):
+        return [each.strip() for each in cell.split(";") if each.strip()]
+    if isinstance(cell, list) and all(isinstance(each, str) for each in cell):
+        return cell
+    raise SuiteError(f"better_than is {cell!r}; expected a list of ids")

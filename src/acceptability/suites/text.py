@@ -1,0 +1,58 @@
+"""From bytes to rows: what every reader of a delimited file needs."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+
+from acceptability.errors import SuiteError
+
+
+def decoded(content: bytes, where: str) -> str:
+    """Return the text of a file; a byte-order mark is dropped, anything but UTF-8 refused."""
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise SuiteError(
+            f"{where}, line {line}: byte {error.start} is not UTF-8. Save the file as UTF-8 and try again."
+        ) from error
+
+
+def lines(content: bytes, where: str) -> Iterator[tuple[int, str]]:
+    """Yield the numbered lines of a file that have something in them.
+
+    Only newlines end a line: str.splitlines would also cut at rarer characters.
+    """
+    for number, line in enumerate(decoded(content, where).split("\n"), start=1):
+        if line := line.removesuffix("\r"):
+            yield number, line
+
+
+def tab_rows(content: bytes, where: str, *, width: int) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of a tab-separated file without header or quoting."""
+    for number, line in lines(content, where):
+        row = line.split("\t")
+        if len(row) != width:
+            raise SuiteError(f"{where}, line {number}: {len(row)} columns; expected {width}")
+        yield number, row
+
+
+def dict_rows(content: bytes, where: str, *, delimiter: str = ",") -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the rows of a delimited file with a header, quoted as spreadsheets do."""
+    reader = csv.reader(decoded(content, where).splitlines(keepends=True), delimiter=delimiter, strict=True)
+    try:
+        header = next(reader, [])
+        if len(set(header)) < len(header):
+            twice = next(name for name in header if header.count(name) > 1)
+            raise SuiteError(f"{where}, line 1: two columns are named {twice!r}")
+        for row in reader:
+            if not row:
+                continue
+            if len(row) != len(header):
+                raise SuiteError(
+                    f"{where}, line {reader.line_num}: {len(row)} columns; the header has {len(header)}"
+                )
+            yield reader.line_num, dict(zip(header, row, strict=True))
+    except csv.Error as error:
+        raise SuiteError(f"{where}, line {reader.line_num}: {error}") from error

@@ -1,0 +1,385 @@
+"""The nouns: what flows from a suite to a result. Frozen data, checked when built."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from acceptability.errors import ScoreError, SuiteError, shorten
+from acceptability.signature import fingerprint
+
+Floats: TypeAlias = NDArray[np.float64]
+Tags: TypeAlias = Mapping[str, str]
+Span: TypeAlias = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One sentence of a suite.
+
+    Args:
+        label: 1 if acceptable, 0 if not, None if nobody said.
+        rating: What people gave it on average, None if nobody rated it. The tag
+            ``rating_unit`` is ``z`` where ratings are already in z units.
+        regions: Named parts of the text, each as (start, end) in characters.
+        tags: What groups it with others: phenomenon, source, domain, condition, item, set, ...
+    """
+
+    id: str
+    text: str
+    label: int | None = None
+    rating: float | None = None
+    regions: Mapping[str, Span] = field(default_factory=dict, hash=False)
+    tags: Tags = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        if not self.id or self.id != self.id.strip() or any(ord(each) < 32 for each in self.id):
+            raise SuiteError(f"sentence id {self.id!r} is empty, padded, or has a control character in it")
+        if not self.text.strip():
+            raise SuiteError(f"sentence {self.id!r} is empty. Give it a text or remove its row.")
+        if self.label not in (0, 1, None):
+            raise SuiteError(f"sentence {self.id!r}: label is {self.label!r}; expected 1, 0 or nothing")
+        if self.rating is not None and not math.isfinite(self.rating):
+            raise SuiteError(f"sentence {self.id!r}: rating is {self.rating}; expected a finite number")
+        for name, (start, end) in self.regions.items():
+            if not 0 <= start < end <= len(self.text):
+                raise SuiteError(
+                    f"sentence {self.id!r}: region {name!r} is {start}–{end}, "
+                    f"which does not lie within its {len(self.text)} characters"
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """Two sentences, named by id, of which people find one better."""
+
+    better: str
+    worse: str
+    tags: Tags = field(default_factory=dict, hash=False)
+
+    @property
+    def id(self) -> str:
+        """The name under which the contrast stands in tables."""
+        return f"{self.better} > {self.worse}"
+
+
+def contrast(better: Sentence, worse: Sentence) -> Contrast:
+    """Return the contrast of two sentences, with the tags that they share.
+
+    >>> good = Sentence("a", "Cats sleep.", tags={"item": "1", "mark": ""})
+    >>> bad = Sentence("b", "Cats sleeps.", tags={"item": "1", "mark": "*"})
+    >>> contrast(good, bad).tags
+    {'item': '1'}
+    """
+    if better.tags is worse.tags:
+        return Contrast(better.id, worse.id, better.tags)
+    shared = {key: value for key, value in better.tags.items() if worse.tags.get(key) == value}
+    return Contrast(better.id, worse.id, shared)
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Sentences, and the contrasts between them.
+
+    >>> Suite("two", (Sentence("a", "Cats sleep."), Sentence("b", "Cats sleeps.")), (Contrast("a", "b"),))
+    Suite('two', 2 sentences, 1 contrasts)
+    """
+
+    name: str
+    sentences: tuple[Sentence, ...]
+    contrasts: tuple[Contrast, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.sentences:
+            raise SuiteError(f"suite {self.name!r} has no sentences")
+        if len(self.by_id) < len(self.sentences):
+            seen: set[str] = set()
+            twice = next(each.id for each in self.sentences if each.id in seen or seen.add(each.id))  # type: ignore[func-returns-value]
+            raise SuiteError(
+                f"suite {self.name!r}: two sentences have the id {twice!r}. Ids must be unique."
+            )
+        pairs: set[tuple[str, str]] = set()
+        for each in self.contrasts:
+            self._check(each)
+            if (each.better, each.worse) in pairs:
+                raise SuiteError(f"suite {self.name!r}: the contrast {each.id} stands there twice")
+            pairs.add((each.better, each.worse))
+
+    def _check(self, each: Contrast) -> None:
+        for member in (each.better, each.worse):
+            if member not in self.by_id:
+                raise SuiteError(
+                    f"suite {self.name!r}: the contrast {each.id} names {member!r}, "
+                    "which is no sentence of the suite"
+                )
+        if each.better == each.worse:
+            raise SuiteError(f"suite {self.name!r}: {each.better!r} is contrasted with itself")
+
+    @cached_property
+    def by_id(self) -> Mapping[str, Sentence]:
+        """The sentences, by their ids."""
+        return {each.id: each for each in self.sentences}
+
+    @cached_property
+    def hash(self) -> str:
+        """A fingerprint of all that the suite says; its name and its order are not part of it."""
+        rows = sorted(_canonical(each) for each in self.sentences)
+        pairs = sorted(f"{each.better}\t{each.worse}" for each in self.contrasts)
+        return fingerprint("\n".join(part).encode("utf-8", "surrogatepass") for part in (rows, pairs))
+
+    @property
+    def signature(self) -> str:
+        """The suite's name and fingerprint."""
+        return f"{self.name}#{self.hash}"
+
+    @cached_property
+    def tag_names(self) -> tuple[str, ...]:
+        """Every tag that some sentence or contrast carries, in alphabetical order."""
+        return tuple(sorted({key for each in (*self.sentences, *self.contrasts) for key in each.tags}))
+
+    def __repr__(self) -> str:
+        return f"Suite({self.name!r}, {len(self.sentences)} sentences, {len(self.contrasts)} contrasts)"
+
+
+def _canonical(each: Sentence) -> str:
+    row = [each.id, each.text, each.label, each.rating, sorted(each.regions.items()), sorted(each.tags.items())]
+    return json.dumps(row, ensure_ascii=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What a model is asked: a text, perhaps after a context, perhaps only about a part of it.
+
+    Args:
+        context: Text before it, which conditions the model but is not scored.
+        target: The characters (start, end) to be scored; None means the whole text.
+            A masked model masks all tokens of the target together.
+    """
+
+    text: str
+    context: str = ""
+    target: Span | None = None
+
+    @property
+    def full(self) -> str:
+        """Context and text as the model reads them: one space between the two."""
+        if not self.context or self.context[-1].isspace():
+            return self.context + self.text
+        return f"{self.context} {self.text}"
+
+    @property
+    def start(self) -> int:
+        """Where the text begins in ``full``."""
+        return len(self.full) - len(self.text)
+
+    @property
+    def key(self) -> str:
+        """A fingerprint that tells this query from all others."""
+        parts = [self.text, self.context, *map(str, self.target or ())]
+        return fingerprint((part.encode("utf-8", "surrogatepass") for part in parts), digits=32)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TokenScores:
+    """What a language model said to one query.
+
+    Args:
+        text: The query's text, which the offsets point into.
+        tokens: The scored tokens, in the model's own spelling.
+        offsets: Where each token stands in the text: (start, end) in characters.
+        logprobs: Their natural-log probabilities, as float32.
+    """
+
+    text: str
+    tokens: tuple[str, ...]
+    offsets: tuple[Span, ...]
+    logprobs: NDArray[np.float32]
+
+    def __post_init__(self) -> None:
+        if not len(self.tokens) == len(self.offsets) == len(self.logprobs):
+            raise ScoreError(f"{shorten(self.text)!r}: tokens, offsets and log-probabilities differ in number")
+        if not len(self.tokens):
+            raise ScoreError(f"{shorten(self.text)!r}: the model scored no token of it")
+        if not np.isfinite(self.logprobs).all():
+            raise ScoreError(f"{shorten(self.text)!r}: the model gave a log-probability that is not finite")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelScores:
+    """What a classifier said to one query: the logits of (unacceptable, acceptable)."""
+
+    text: str
+    logits: tuple[float, float]
+
+    def __post_init__(self) -> None:
+        if not all(map(math.isfinite, self.logits)):
+            raise ScoreError(f"{shorten(self.text)!r}: the classifier gave a logit that is not finite")
+
+
+Said: TypeAlias = TokenScores | LabelScores
+
+
+class Encoded(Protocol):
+    """A query in a model's own terms; ``size`` tells the plan how much work it is."""
+
+    @property
+    def size(self) -> int:
+        """How many token positions a forward pass over it computes."""
+        ...
+
+
+@runtime_checkable
+class Model(Protocol):
+    """Whatever can be asked about texts. It knows nothing of suites or stores."""
+
+    @property
+    def signature(self) -> str:
+        """All that can change what it says, from its files, without loading it."""
+        ...
+
+    def encode(self, queries: Sequence[Query]) -> Sequence[Encoded]:
+        """Return the queries in the model's own terms."""
+        ...
+
+    def run(self, batch: Sequence[Encoded]) -> Sequence[Said]:
+        """Return what the model says to each, in the same order."""
+        ...
+
+
+class Reduction(Protocol):
+    """A way from what a model said to one number, where higher is more acceptable."""
+
+    @property
+    def signature(self) -> str:
+        """All that can change the number."""
+        ...
+
+    def __call__(self, said: Said) -> float:
+        """Return the number."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """One finite number per sentence, and who gave it.
+
+    Keys are sentence ids, or ``id#region`` for a region of a sentence.
+
+    >>> Scores({"a": -3.5}, model="toy")["a"]
+    -3.5
+    """
+
+    values: Mapping[str, float]
+    model: str
+    reduction: str = ""
+    signature: str = ""
+
+    def __post_init__(self) -> None:
+        for key, value in self.values.items():
+            if not math.isfinite(value):
+                raise ScoreError(f"the score of {key!r} is {value}; expected a finite number")
+
+    def __getitem__(self, sentence_id: str) -> float:
+        try:
+            return self.values[sentence_id]
+        except KeyError:
+            raise ScoreError(
+                f"no score of {self.model!r} for sentence {sentence_id!r}, which the measure needs. "
+                f"There are scores for {len(self.values)} sentences."
+            ) from None
+
+    def of(self, ids: Iterable[str]) -> Floats:
+        """Return the scores of several sentences."""
+        return np.array([self[each] for each in ids], dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """The rows that a measure counts: contrasts, sentences or items.
+
+    Args:
+        ids: What each row is called.
+        columns: What the measure needs of each row, as arrays of equal length.
+        tags: The tags of each row, for grouping and for resampling by cluster.
+        notes: What was left out, and why.
+    """
+
+    ids: tuple[str, ...]
+    columns: Mapping[str, Floats]
+    tags: tuple[Tags, ...]
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __getitem__(self, column: str) -> Floats:
+        return self.columns[column]
+
+    def take(self, rows: NDArray[np.int64]) -> Units:
+        """Return only these rows, with all that belongs to them."""
+        return replace(
+            self,
+            ids=tuple(self.ids[row] for row in rows),
+            columns={name: column[rows] for name, column in self.columns.items()},
+            tags=tuple(self.tags[row] for row in rows),
+        )
+
+    def drawn(self, rows: NDArray[np.int64]) -> Units:
+        """Return only the columns of these rows: all that a resample needs."""
+        return Units((), {name: column[rows] for name, column in self.columns.items()}, ())
+
+
+class Measure(Protocol):
+    """A question about scores, as a value whose ``repr`` reads back."""
+
+    @property
+    def needs(self) -> str:
+        """What a suite must have: "contrasts", "labels", "ratings" or "rated contrasts"."""
+        ...
+
+    def units(self, suite: Suite, scores: Scores) -> Units:
+        """Return the rows that count. Sees the whole suite; grouping comes afterwards."""
+        ...
+
+    def value(self, units: Units) -> float:
+        """Return the one number that the rows give; raise Undefined where there is none."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """A number, its interval, its rows and its signature.
+
+    Args:
+        value: The number; None where it is undefined, and ``reason`` says why.
+        low, high: The confidence interval, None where there is none.
+        n: How many rows it rests on.
+        group: Which rows: None for all, ``tag=value`` for some, ``macro(tag)`` for the mean of groups.
+    """
+
+    measure: str
+    model: str
+    reduction: str
+    suite: str
+    group: str | None
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    signature: str
+    reason: str | None = None
+    notes: tuple[str, ...] = ()
+    units: Units | None = field(default=None, repr=False)
+
+    def row(self) -> dict[str, object]:
+        """Return the result as one flat row, for JSON and tables."""
+        names = ("measure", "model", "reduction", "suite", "group", "value", "low", "high", "n")
+        row: dict[str, object] = {name: getattr(self, name) for name in names}
+        return row | {"reason": self.reason, "notes": "; ".join(self.notes), "signature": self.signature}
