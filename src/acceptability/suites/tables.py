@@ -82,7 +82,7 @@ def is_table(name: str) -> bool:
 def read_table(path: Path, *, columns: Mapping[str, str]) -> Suite:
     """Return the suite that a file holds."""
     where = str(path)
-    header, rows = _rows(path)
+    header, rows = rows_of(path)
     found = _columns(header, columns, where)
     draft = _Draft(path.stem, where)
     for line, row in rows:
@@ -114,7 +114,7 @@ def write_jsonl(suite: Suite, path: Path) -> None:
             out.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
-def _rows(path: Path) -> tuple[list[str], Iterable[tuple[int, Row]]]:
+def rows_of(path: Path) -> tuple[list[str], Iterable[tuple[int, Row]]]:
     """Return the names of a file's columns, and its numbered rows."""
     try:
         content = path.read_bytes()

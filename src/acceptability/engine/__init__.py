@@ -1,0 +1,1 @@
+"""What runs when, and where: plans of work, and engines that carry them out."""

@@ -1,0 +1,214 @@
+"""Hugging Face checkpoints: a folder, a GGUF file, or an id on the Hub; found, fingerprinted, opened.
+
+The Hub's files are taken at one commit, which stands in the signature; a folder's files
+are hashed. Code from a checkpoint is never run, and weights in pickle files, which can
+run code when read, are refused unless ``allow_pickle=True`` asks for them.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from acceptability.errors import MissingExtra, ModelError, QueryError
+from acceptability.home import home
+from acceptability.models.files import files_hash
+from acceptability.types import Query
+
+_log = logging.getLogger(__name__)
+_TEXTS = ("*.json", "*.txt", "*.model", "*.jinja")
+_SAFE = "*.safetensors"
+_PICKLE = "pytorch_model*.bin"
+_HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?\Z")
+_PADDED_POSITIONS = ("roberta", "camembert", "xlm", "mpnet", "longformer")
+DTYPES = ("float32", "bfloat16", "float16")
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The files of one model."""
+
+    name: str
+    version: str
+    folder: Path
+    gguf: str | None
+    allow_pickle: bool
+
+    @property
+    def signature(self) -> str:
+        """The name and the commit or content hash."""
+        return f"{self.name}@{self.version}"
+
+    @cached_property
+    def tokenizer(self) -> Any:
+        """The fast tokenizer, which knows where tokens stand in the text."""
+        from transformers import AutoTokenizer
+
+        tokenizer = self._opened(AutoTokenizer.from_pretrained)
+        if not tokenizer.is_fast:
+            raise ModelError(
+                f"{self.name} has only a slow tokenizer, which cannot tell where a token stands in the text. "
+                "Convert it to a tokenizer.json first."
+            )
+        return tokenizer
+
+    @cached_property
+    def config(self) -> Any:
+        """What the model's authors say of its shape."""
+        from transformers import AutoConfig
+
+        return self._opened(AutoConfig.from_pretrained)
+
+    def net(self, auto_class: str, *, dtype: str, device: str) -> Any:
+        """Return the weights, on a device, in evaluation mode."""
+        import torch
+        import transformers
+
+        opener = getattr(transformers, auto_class).from_pretrained
+        net, info = self._opened(
+            opener, dtype=getattr(torch, dtype), use_safetensors=self._safety, output_loading_info=True
+        )
+        lacking = sorted(info["missing_keys"])
+        if lacking:
+            raise ModelError(
+                f"{self.name} has no weights for {', '.join(lacking[:3])}"
+                f"{' and others' if len(lacking) > 3 else ''}: it was not trained as {auto_class}, "
+                "and random weights would give random scores."
+            )
+        return net.to(placed(device)).eval()
+
+    @property
+    def positions(self) -> int:
+        """How many tokens the model can read at once."""
+        limits = [self.tokenizer.model_max_length]
+        if found := getattr(self.config, "max_position_embeddings", None):
+            is_padded = any(each in self.config.model_type for each in _PADDED_POSITIONS)
+            limits.append(found - (self.config.pad_token_id + 1 if is_padded else 0))
+        return int(min(limits))
+
+    @property
+    def _safety(self) -> bool | None:
+        return None if self.allow_pickle or self.gguf else True
+
+    def _opened(self, opener: Callable[..., Any], **options: Any) -> Any:
+        try:
+            if self.gguf:
+                options["gguf_file"] = self.gguf
+            return opener(self.folder, local_files_only=True, trust_remote_code=False, **options)
+        except (OSError, ValueError, KeyError, RuntimeError) as error:
+            reason = str(error).strip().splitlines() or [type(error).__name__]
+            raise ModelError(f"cannot open the model {self.name} in {self.folder}: {reason[0]}") from error
+
+    def facts(self, name: str, find: Callable[[], object]) -> Any:
+        """Return something that the tokenizer knows, found once and then remembered beside the store.
+
+        So a signature needs no tokenizer from the second time on. What is remembered
+        depends on the files' content alone.
+        """
+        path = home() / "models" / f"{re.sub(r'[^0-9A-Za-z]', '_', self.version)}-{name}.json"
+        try:
+            return json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            found = find()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_suffix(f".{os.getpid()}")
+        draft.write_text(json.dumps(found), encoding="utf-8")
+        draft.replace(path)
+        return found
+
+
+def checkpoint(kind: str, place: str, *, allow_pickle: bool = False) -> Checkpoint:
+    """Return the checkpoint at a place: a folder, a GGUF file, or ``owner/name@revision`` on the Hub."""
+    if not place:
+        raise ModelError(f"{kind}: which model? Write {kind}:FOLDER or {kind}:HUB_ID")
+    path = Path(place).expanduser()
+    if path.suffix == ".gguf" and path.is_file():
+        return Checkpoint(path.name, files_hash([path]), path.parent, path.name, allow_pickle)
+    if path.is_dir():
+        return _local(path, allow_pickle)
+    name, _, revision = place.partition("@")
+    if path.is_absolute() or not _HUB_ID.match(name):
+        raise ModelError(f"{kind}:{place}: there is no such folder, and it is no id on the Hugging Face Hub")
+    return _hub(kind, name, revision or None, allow_pickle)
+
+
+def _local(folder: Path, allow_pickle: bool) -> Checkpoint:
+    if not (folder / "config.json").is_file():
+        raise ModelError(f"{folder} is no model of transformers: it has no config.json")
+    weights = list(folder.glob(_SAFE)) or (list(folder.glob(_PICKLE)) if allow_pickle else [])
+    if not weights:
+        has_pickle = any(folder.glob(_PICKLE))
+        raise ModelError(f"{folder} has no *.safetensors weights." + (_pickled(str(folder)) if has_pickle else ""))
+    texts = [path for pattern in _TEXTS for path in folder.glob(pattern)]
+    return Checkpoint(folder.resolve().name, files_hash([*texts, *weights]), folder, None, allow_pickle)
+
+
+def _pickled(place: str) -> str:
+    return (
+        " It has pickle weights, which can run code when they are read. "
+        f"If you trust them, write {place}(allow_pickle=True)."
+    )
+
+
+def _hub(kind: str, name: str, revision: str | None, allow_pickle: bool) -> Checkpoint:
+    try:
+        from huggingface_hub import snapshot_download
+        from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+    except ImportError as error:
+        raise MissingExtra(f"{kind}:{name}", "torch and transformers", "'acceptability[neural]'") from error
+    _log.info("looking for %s on the Hugging Face Hub", name)
+    try:
+        wanted = [*_TEXTS, _SAFE, *([_PICKLE] if allow_pickle else [])]
+        folder = Path(snapshot_download(name, revision=revision, allow_patterns=wanted))
+    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError, RuntimeError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise ModelError(
+            f"{kind}:{name}: there is no folder of that name, and the Hugging Face Hub gave nothing: {reason}"
+        ) from error
+    if not any(folder.glob(_SAFE)) and not (allow_pickle and any(folder.glob(_PICKLE))):
+        raise ModelError(
+            f"{name} has no *.safetensors weights on the Hub. If it has pickle weights and you trust them, "
+            f"write {kind}:{name}(allow_pickle=True)."
+        )
+    return Checkpoint(name, folder.name[:12], folder, None, allow_pickle)
+
+
+def placed(device: str) -> str:
+    """Return the device that "auto" means here: a GPU where there is one."""
+    import torch
+
+    if device != "auto":
+        return device
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def checked_dtype(dtype: str) -> str:
+    """Return a dtype that we know; anything else is an error."""
+    if dtype not in DTYPES:
+        raise ModelError(f"dtype is {dtype!r}; expected one of {', '.join(DTYPES)}")
+    return dtype
+
+
+def check_length(length: int, limit: int, index: int) -> None:
+    """Refuse a query with more tokens than the model reads: nothing is cut off or left out."""
+    if length > limit:
+        raise QueryError(index, f"it has {length} tokens, and the model reads at most {limit}")
+
+
+def in_target(query: Query, offsets: Sequence[tuple[int, int]]) -> list[int]:
+    """Return which tokens of the full text lie in what the query asks about."""
+    start, end = query.target or (0, len(query.text))
+    start, end = query.start + start, query.start + end
+    return [place for place, (a, b) in enumerate(offsets) if a < end and b > start]
+
+
+def within(query: Query, span: tuple[int, int]) -> tuple[int, int]:
+    """Return a span of the full text as a span of the query's own text."""
+    return max(span[0] - query.start, 0), max(span[1] - query.start, 0)

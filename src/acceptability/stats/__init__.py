@@ -1,0 +1,1 @@
+"""Whether a number, or a difference between numbers, is more than chance."""

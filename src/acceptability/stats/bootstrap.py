@@ -1,0 +1,113 @@
+"""Confidence intervals by resampling rows, for any measure.
+
+A percentile interval over resamples of rows, or of clusters of rows that share a tag
+(items, sets), drawn with replacement by a local, seeded generator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from acceptability.errors import MeasureError, Undefined
+from acceptability.types import Measure, Units
+
+Draw = Callable[[np.random.Generator], NDArray[np.int64]]
+
+_LEAST_DEFINED = 0.95
+
+
+@dataclass(frozen=True)
+class Bootstrap:
+    """How intervals are made.
+
+    Args:
+        resamples: How many times the rows are drawn anew; 0 makes no intervals.
+        level: The share of resamples inside the interval.
+        by: The tag whose values are drawn instead of single rows; empty for single rows.
+    """
+
+    resamples: int = 1000
+    level: float = 0.95
+    by: str = ""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.resamples < 0 or not 0 < self.level < 1:
+            raise MeasureError(f"{self!r}: resamples must be 0 or more, and level between 0 and 1")
+
+    @property
+    def signature(self) -> str:
+        """How the interval was made."""
+        if not self.resamples:
+            return "none"
+        return f"percentile({self.level:g},resamples={self.resamples},by={self.by or 'row'},seed={self.seed})"
+
+
+def interval(measure: Measure, units: Units, how: Bootstrap) -> tuple[float | None, float | None]:
+    """Return the interval of a measure over its rows."""
+    draw = drawing(units, how)
+    return spread(lambda generator: measure.value(units.drawn(draw(generator))), how)
+
+
+def macro_interval(measure: Measure, groups: Sequence[Units], how: Bootstrap) -> tuple[float | None, float | None]:
+    """Return the interval of the mean over groups; rows are drawn within their group."""
+    draws = [drawing(units, how) for units in groups]
+
+    def mean(generator: np.random.Generator) -> float:
+        values = [
+            measure.value(units.drawn(draw(generator))) for units, draw in zip(groups, draws, strict=True)
+        ]
+        return float(np.mean(values))
+
+    return spread(mean, how)
+
+
+def difference(
+    measure: Measure, first: Units, second: Units, how: Bootstrap
+) -> tuple[float | None, float | None]:
+    """Return the interval of a difference between two models; the same rows are drawn for both."""
+    draw = drawing(first, how)
+
+    def gap(generator: np.random.Generator) -> float:
+        rows = draw(generator)
+        return measure.value(first.drawn(rows)) - measure.value(second.drawn(rows))
+
+    return spread(gap, how)
+
+
+def spread(draw_value: Callable[[np.random.Generator], float], how: Bootstrap) -> tuple[float | None, float | None]:
+    """Return where the middle of many drawn values lies; None if too many of them are undefined."""
+    generator = np.random.default_rng(how.seed)
+    values: list[float] = []
+    for _ in range(how.resamples):
+        try:
+            values.append(draw_value(generator))
+        except Undefined:
+            continue
+    if not values or len(values) < _LEAST_DEFINED * how.resamples:
+        return None, None
+    low, high = np.quantile(values, [(1 - how.level) / 2, (1 + how.level) / 2])
+    return float(low), float(high)
+
+
+def drawing(units: Units, how: Bootstrap) -> Draw:
+    """Return the function that draws rows, or whole clusters of them."""
+    n = len(units)
+    if not how.by:
+        return lambda generator: generator.integers(0, n, size=n)
+    keys = [tags.get(how.by) for tags in units.tags]
+    if None in keys:
+        raise MeasureError(f"cannot draw by {how.by!r}: {keys.count(None)} of {n} rows lack that tag")
+    order = np.argsort(np.array(keys, dtype=str), kind="stable")
+    _, starts = np.unique(np.array(keys, dtype=str)[order], return_index=True)
+    members = np.split(order, starts[1:])
+
+    def draw(generator: np.random.Generator) -> NDArray[np.int64]:
+        chosen = generator.integers(0, len(members), size=len(members))
+        return np.concatenate([members[each] for each in chosen])
+
+    return draw

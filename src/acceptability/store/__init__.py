@@ -1,0 +1,1 @@
+"""What is kept: what models said, and the runs that were made of it."""

@@ -1,0 +1,105 @@
+"""Runs: what a command computed, in a folder of its own, as JSON and CSV.
+
+``ACCEPTABILITY_HOME/runs/ID/`` holds ``run.json`` (what was asked, when, by which version,
+and the signatures), ``results`` and ``units`` (the rows that the results rest on).
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from acceptability import __version__
+from acceptability.errors import StoreError
+from acceptability.home import home
+from acceptability.types import Result
+
+Row = Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A saved run."""
+
+    id: str
+    command: str
+    arguments: str
+    made: str
+    version: str
+    results: int
+    signatures: tuple[str, ...]
+
+    @property
+    def folder(self) -> Path:
+        """Where its files lie."""
+        return runs_folder() / self.id
+
+
+def runs_folder() -> Path:
+    """Return the folder of all runs."""
+    return home() / "runs"
+
+
+def save_run(command: str, arguments: str, rows: Sequence[Row], units: Iterable[Row], signatures: Iterable[str]) -> Run:
+    """Save what a command computed, and return the run with its new id."""
+    now = datetime.now(UTC)
+    name = f"{now:%Y%m%d-%H%M%S}-{command}-{secrets.token_hex(3)}"
+    run = Run(name, command, arguments, now.isoformat(timespec="seconds"), __version__, len(rows), tuple(signatures))
+    draft = runs_folder() / f".{name}.{os.getpid()}"
+    try:
+        draft.mkdir(parents=True)
+        about = {key: value for key, value in vars(run).items()}
+        (draft / "run.json").write_text(json.dumps(about, indent=1, ensure_ascii=False), encoding="utf-8")
+        _write(draft / "results", rows)
+        _write(draft / "units", list(units))
+        draft.rename(run.folder)
+    except OSError as error:
+        raise StoreError(
+            f"cannot save the run in {runs_folder()}: {error.strerror}. Check that the folder can be "
+            "written to and has space, or name another in ACCEPTABILITY_HOME."
+        ) from error
+    return run
+
+
+def saved_runs() -> list[Run]:
+    """Return every saved run, the oldest first."""
+    paths = sorted(runs_folder().glob("[!.]*/run.json"))
+    return [_read(path) for path in paths]
+
+
+def unit_rows(results: Iterable[Result]) -> list[Row]:
+    """Return the rows that ungrouped results rest on, flat."""
+    return [
+        {"suite": result.suite, "measure": result.measure, "model": result.model, "reduction": result.reduction}
+        | {"unit": name}
+        | {column: float(values[place]) for column, values in result.units.columns.items()}
+        for result in results
+        if result.units is not None and result.group is None
+        for place, name in enumerate(result.units.ids)
+    ]
+
+
+def _read(path: Path) -> Run:
+    try:
+        about = json.loads(path.read_text(encoding="utf-8"))
+        return Run(**about | {"signatures": tuple(about["signatures"])})
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise StoreError(f"cannot read the run {path}: {error}. Delete its folder if it is damaged.") from error
+
+
+def _write(path: Path, rows: Sequence[Row]) -> None:
+    """Write rows twice: NAME.json and NAME.csv."""
+    path.with_suffix(".json").write_text(
+        json.dumps(rows, ensure_ascii=False, allow_nan=False), encoding="utf-8", errors="surrogatepass"
+    )
+    header = list(dict.fromkeys(name for row in rows for name in row))
+    with path.with_suffix(".csv").open("w", encoding="utf-8", errors="surrogatepass", newline="") as out:
+        writer = csv.DictWriter(out, header, restval="")
+        writer.writeheader()
+        writer.writerows(rows)

@@ -1,0 +1,174 @@
+"""The one file that keeps what models said: model × query → tokens and log-probabilities, or logits.
+
+SQLite with a write-ahead log. A batch is one transaction, so a killed run loses at most
+the batch in flight, and several processes may share the file. Every row carries a
+checksum; a row that does not match it is an error, never a score.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import struct
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+
+from acceptability.errors import StoreError
+from acceptability.home import home
+from acceptability.types import LabelScores, Query, Said, TokenScores
+
+_VERSION = 1
+_SECONDS_TO_WAIT = 60.0
+_KEYS_AT_ONCE = 500
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS model (number INTEGER PRIMARY KEY, signature TEXT NOT NULL UNIQUE);
+CREATE TABLE IF NOT EXISTS said (
+    model INTEGER NOT NULL REFERENCES model, query BLOB NOT NULL, answer BLOB NOT NULL,
+    PRIMARY KEY (model, query)
+) WITHOUT ROWID;
+"""
+
+
+class Store:
+    """An open store. Use it in a ``with`` statement."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path or home() / "scores.sqlite"
+        with self._guarded():
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._database = sqlite3.connect(self.path, timeout=_SECONDS_TO_WAIT, isolation_level=None)
+            self._prepare()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._database.close()
+
+    def known(self, model: str, queries: Sequence[Query]) -> Iterator[tuple[str, Said]]:
+        """Yield what the model has said already to any of the queries, with the query's key."""
+        texts = {query.key: query.text for query in queries}
+        keys = list(texts)
+        for start in range(0, len(keys), _KEYS_AT_ONCE):
+            for key, answer in self._rows(model, keys[start : start + _KEYS_AT_ONCE]):
+                yield key, self._read(answer, texts[key])
+
+    def _rows(self, model: str, keys: Sequence[str]) -> list[tuple[str, bytes]]:
+        marks = ",".join("?" * len(keys))
+        ask = (
+            "SELECT query, answer FROM said JOIN model ON model = number "
+            f"WHERE signature = ? AND query IN ({marks})"
+        )
+        with self._guarded():
+            rows = self._database.execute(ask, [model, *map(bytes.fromhex, keys)]).fetchall()
+        return [(key.hex(), answer) for key, answer in rows]
+
+    def add(self, model: str, answers: Iterable[tuple[Query, Said]]) -> None:
+        """Keep what the model said to some queries, all or nothing."""
+        rows = [(bytes.fromhex(query.key), _written(said)) for query, said in answers]
+        with self._guarded(), self._transaction():
+            number = self._number(model)
+            self._database.executemany(
+                "INSERT OR IGNORE INTO said VALUES (?, ?, ?)", [(number, *row) for row in rows]
+            )
+
+    def counts(self) -> dict[str, int]:
+        """Return how many answers of each model are kept."""
+        with self._guarded():
+            rows = self._database.execute(
+                "SELECT signature, COUNT(query) FROM model LEFT JOIN said ON said.model = number GROUP BY number"
+            )
+            return {signature: count for signature, count in rows}
+
+    def _prepare(self) -> None:
+        version = self._database.execute("PRAGMA user_version").fetchone()[0]
+        if version not in (0, _VERSION):
+            raise StoreError(
+                f"{self.path} was written by another version of acceptability (format {version}; this one reads "
+                f"{_VERSION}). Name another folder in ACCEPTABILITY_HOME, or upgrade."
+            )
+        if version == 0:
+            tables = self._database.execute("SELECT name FROM sqlite_master WHERE name NOT IN ('model', 'said')")
+            if any(not name.startswith("sqlite_") for (name,) in tables):
+                raise StoreError(f"{self.path} is another program's database. {_ADVICE}")
+        self._database.execute("PRAGMA journal_mode = WAL")
+        self._database.execute("PRAGMA synchronous = NORMAL")
+        if version == 0:
+            with self._transaction():
+                for statement in _SCHEMA.split(";"):
+                    self._database.execute(statement)
+                self._database.execute(f"PRAGMA user_version = {_VERSION}")
+
+    def _number(self, model: str) -> int:
+        ask = "SELECT number FROM model WHERE signature = ?"
+        found = self._database.execute(ask, [model]).fetchone()
+        if not found:
+            self._database.execute("INSERT OR IGNORE INTO model (signature) VALUES (?)", [model])
+            found = self._database.execute(ask, [model]).fetchone()
+        return int(found[0])
+
+    def _read(self, answer: bytes, text: str) -> Said:
+        said = _read(answer, text)
+        if said is None:
+            raise StoreError(f"the store {self.path} is damaged: a row does not match its checksum. {_ADVICE}")
+        return said
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._database.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._database.execute("ROLLBACK")
+            raise
+        self._database.execute("COMMIT")
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """Turn what SQLite and the file system say into an error that tells what to do."""
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            raise StoreError(f"cannot use the store {self.path}: {error}. {_CHECK}") from error
+        except sqlite3.DatabaseError as error:
+            raise StoreError(f"the store {self.path} is damaged: {error}. {_ADVICE}") from error
+        except OSError as error:
+            raise StoreError(f"cannot use the store {self.path}: {error.strerror}. {_CHECK}") from error
+
+
+_ADVICE = "Move it away or delete it, and what it held is scored again."
+_CHECK = "Check that its folder can be written to and has space, or name another in ACCEPTABILITY_HOME."
+
+
+def _written(said: Said) -> bytes:
+    """Return an answer as bytes: checksum, kind, then tokens, offsets and log-probabilities, or two logits."""
+    if isinstance(said, LabelScores):
+        body = b"L" + struct.pack("<dd", *said.logits)
+    else:
+        tokens = json.dumps(said.tokens, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+        offsets = np.array(said.offsets, dtype="<u4").tobytes()
+        logprobs = said.logprobs.astype("<f4").tobytes()
+        body = b"T" + struct.pack("<I", len(said.tokens)) + offsets + logprobs + tokens
+    return struct.pack("<I", zlib.crc32(body)) + body
+
+
+def _read(answer: bytes, text: str) -> Said | None:
+    """Return the answer that the bytes hold, or None if they are not whole."""
+    checksum, body = answer[:4], answer[4:]
+    if len(body) < 1 or struct.pack("<I", zlib.crc32(body)) != checksum:
+        return None
+    if body[:1] == b"L":
+        bad, good = struct.unpack("<dd", body[1:])
+        return LabelScores(text, (bad, good))
+    (count,) = struct.unpack_from("<I", body, 1)
+    offsets = np.frombuffer(body, dtype="<u4", count=2 * count, offset=5).reshape(count, 2)
+    logprobs = np.frombuffer(body, dtype="<f4", count=count, offset=5 + 8 * count)
+    tokens = json.loads(body[5 + 12 * count :].decode("utf-8", "surrogatepass"))
+    return TokenScores(text, tuple(tokens), tuple(map(tuple, offsets.tolist())), logprobs)
