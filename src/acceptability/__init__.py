@@ -1,9 +1,9 @@
 """How much a language model knows about which sentences of a language are acceptable.
 
-    >>> from acceptability import evaluate, load_suite
-    >>> results = evaluate(load_suite("starter"), ["uniform"], measures=["PairAccuracy(ties=0.5)"])
-    >>> results[0].n >= 300
-    True
+>>> from acceptability import evaluate, load_suite
+>>> results = evaluate(load_suite("starter"), ["uniform"], measures=["PairAccuracy(ties=0.5)"])
+>>> results[0].n >= 300
+True
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _HOMES = {
     "AcceptabilityError": "errors",
     "load_suite": "suites",
     "load_model": "models",
-    "score": "verbs",
-    "evaluate": "verbs",
-    "measure": "verbs",
-    "compare": "verbs",
-    "judge": "verbs",
+    "score": "scoring",
+    "evaluate": "measuring",
+    "measure": "measuring",
+    "compare": "measuring",
+    "judge": "scoring",
     "PairAccuracy": "measures.pairs",
     "ADC": "measures.delta",
     "PBC": "measures.correlation",
@@ -41,12 +41,13 @@ _HOMES = {
 
 if TYPE_CHECKING:
     from acceptability.errors import AcceptabilityError
-    from acceptability.verbs import compare, evaluate, judge, measure, score
     from acceptability.measures.classification import MCC
     from acceptability.measures.correlation import PBC, Pearson, Spearman
     from acceptability.measures.delta import ADC
     from acceptability.measures.pairs import PairAccuracy
+    from acceptability.measuring import compare, evaluate, measure
     from acceptability.models import load_model
+    from acceptability.scoring import judge, score
     from acceptability.suites import load_suite
     from acceptability.types import (
         Contrast,

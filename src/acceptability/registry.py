@@ -94,23 +94,17 @@ def make(kind: str, text: str) -> Any:
 def _made(kind: str, spelled: Spelled) -> Any:
     factory: Callable[..., Any] = find(kind, spelled.name)
     args = [_made(kind, each) if isinstance(each, Spelled) else each for each in spelled.args]
-    options = {
-        name: _made(kind, each) if isinstance(each, Spelled) else each
-        for name, each in spelled.options.items()
-    }
+    options = {name: _made(kind, each) if isinstance(each, Spelled) else each for name, each in spelled.options.items()}
     accepted = signature(factory)
     try:
         accepted.bind(*args, **options)
     except TypeError as error:
-        raise SpellingError(
-            f"{spelled.name}: {error}. It is written {spelled.name}{_shown(accepted)}."
-        ) from error
+        raise SpellingError(f"{spelled.name}: {error}. It is written {spelled.name}{_shown(accepted)}.") from error
     return factory(*args, **options)
 
 
 def _shown(accepted: Any) -> str:
     shown = [
-        name if each.default is each.empty else f"{name}={each.default!r}"
-        for name, each in accepted.parameters.items()
+        name if each.default is each.empty else f"{name}={each.default!r}" for name, each in accepted.parameters.items()
     ]
     return f"({', '.join(shown)})"

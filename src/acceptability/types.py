@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol, TypeAlias, runtime_checkable
@@ -100,11 +101,8 @@ class Suite:
         if not self.sentences:
             raise SuiteError(f"suite {self.name!r} has no sentences")
         if len(self.by_id) < len(self.sentences):
-            seen: set[str] = set()
-            twice = next(each.id for each in self.sentences if each.id in seen or seen.add(each.id))  # type: ignore[func-returns-value]
-            raise SuiteError(
-                f"suite {self.name!r}: two sentences have the id {twice!r}. Ids must be unique."
-            )
+            twice = next(name for name, count in Counter(each.id for each in self.sentences).items() if count > 1)
+            raise SuiteError(f"suite {self.name!r}: two sentences have the id {twice!r}. Ids must be unique.")
         pairs: set[tuple[str, str]] = set()
         for each in self.contrasts:
             self._check(each)
@@ -116,8 +114,7 @@ class Suite:
         for member in (each.better, each.worse):
             if member not in self.by_id:
                 raise SuiteError(
-                    f"suite {self.name!r}: the contrast {each.id} names {member!r}, "
-                    "which is no sentence of the suite"
+                    f"suite {self.name!r}: the contrast {each.id} names {member!r}, which is no sentence of the suite"
                 )
         if each.better == each.worse:
             raise SuiteError(f"suite {self.name!r}: {each.better!r} is contrasted with itself")
@@ -142,14 +139,25 @@ class Suite:
     @cached_property
     def tag_names(self) -> tuple[str, ...]:
         """Every tag that some sentence or contrast carries, in alphabetical order."""
-        return tuple(sorted({key for each in (*self.sentences, *self.contrasts) for key in each.tags}))
+        return tuple(sorted({key for tags in self._all_tags() for key in tags}))
+
+    def _all_tags(self) -> Iterator[Tags]:
+        yield from (each.tags for each in self.sentences)
+        yield from (each.tags for each in self.contrasts)
 
     def __repr__(self) -> str:
         return f"Suite({self.name!r}, {len(self.sentences)} sentences, {len(self.contrasts)} contrasts)"
 
 
 def _canonical(each: Sentence) -> str:
-    row = [each.id, each.text, each.label, each.rating, sorted(each.regions.items()), sorted(each.tags.items())]
+    row = [
+        each.id,
+        each.text,
+        each.label,
+        each.rating,
+        sorted(each.regions.items()),
+        sorted(each.tags.items()),
+    ]
     return json.dumps(row, ensure_ascii=True)
 
 
@@ -270,7 +278,7 @@ class Reduction(Protocol):
 class Scores:
     """One finite number per sentence, and who gave it.
 
-    Keys are sentence ids, or ``id#region`` for a region of a sentence.
+    Keys are sentence ids, or ``id#region`` for a region of a sentence. Notes say what was left out.
 
     >>> Scores({"a": -3.5}, model="toy")["a"]
     -3.5
@@ -280,6 +288,7 @@ class Scores:
     model: str
     reduction: str = ""
     signature: str = ""
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for key, value in self.values.items():

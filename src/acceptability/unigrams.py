@@ -33,8 +33,15 @@ _EDGES = "\"'“”‘’.,;:!?()[]{}…–—-"
 class UnigramTable(Protocol):
     """Natural-log probabilities of single words or tokens."""
 
-    unit: str
-    signature: str
+    @property
+    def unit(self) -> str:
+        """What it lists: "word" or "token"."""
+        ...
+
+    @property
+    def signature(self) -> str:
+        """Its name, and its content where that can change."""
+        ...
 
     def logprob(self, unit: str) -> float:
         """Return the log-probability of one word or token."""

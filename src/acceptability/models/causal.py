@@ -76,15 +76,14 @@ class Causal:
         before, after = self._before, self._after
         limit = self.files.positions
         coded = self.files.tokenizer(
-            [query.full for query in queries], add_special_tokens=False, return_offsets_mapping=True, verbose=False
+            [query.full for query in queries],
+            add_special_tokens=False,
+            return_offsets_mapping=True,
+            verbose=False,
         )
-        return [
-            self._tokens(query, coded, index, before, after, limit) for index, query in enumerate(queries)
-        ]
+        return [self._tokens(query, coded, index, before, after, limit) for index, query in enumerate(queries)]
 
-    def _tokens(
-        self, query: Query, coded: Any, index: int, before: list[int], after: list[int], limit: int
-    ) -> Tokens:
+    def _tokens(self, query: Query, coded: Any, index: int, before: list[int], after: list[int], limit: int) -> Tokens:
         ids, offsets = coded["input_ids"][index], coded["offset_mapping"][index]
         check_length(len(before) + len(ids) + len(after), limit, index)
         wanted = [place for place in in_target(query, offsets) if place + len(before) > 0]
@@ -132,9 +131,7 @@ class Causal:
         device = self.net.device
         try:
             with torch.inference_mode():
-                logits = self.net(
-                    input_ids=ids.to(device), attention_mask=mask.to(device), use_cache=False
-                ).logits
+                logits = self.net(input_ids=ids.to(device), attention_mask=mask.to(device), use_cache=False).logits
                 # The token at a place is predicted one place before it.
                 wanted = logits[rows, places - 1].float()
                 chosen = wanted.gather(1, ids[rows, places].to(device).unsqueeze(1)).squeeze(1)

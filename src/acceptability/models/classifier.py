@@ -80,10 +80,7 @@ class Classifier:
                 logits = self.net(input_ids=ids.to(device), attention_mask=mask.to(device)).logits.float().cpu()
         except torch.OutOfMemoryError as error:
             raise OutOfMemory(f"{self.files.name}: a batch of {len(batch)} texts does not fit: {error}") from error
-        return [
-            LabelScores(each.query.text, self._both(row))
-            for each, row in zip(batch, logits.tolist(), strict=True)
-        ]
+        return [LabelScores(each.query.text, self._both(row)) for each, row in zip(batch, logits.tolist(), strict=True)]
 
     def _both(self, row: list[float]) -> tuple[float, float]:
         if len(row) == 1:
@@ -92,7 +89,12 @@ class Classifier:
 
 
 def open_model(
-    place: str, *, acceptable: int = 1, dtype: str = "float32", device: str = "auto", allow_pickle: bool = False
+    place: str,
+    *,
+    acceptable: int = 1,
+    dtype: str = "float32",
+    device: str = "auto",
+    allow_pickle: bool = False,
 ) -> Classifier:
     """Return the classifier at a place."""
     if acceptable not in (0, 1):

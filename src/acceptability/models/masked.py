@@ -155,7 +155,12 @@ def _copies(wanted: Sequence[int], words: Sequence[int | None], variant: str) ->
 
 
 def open_model(
-    place: str, *, variant: str = "pll", dtype: str = "float32", device: str = "auto", allow_pickle: bool = False
+    place: str,
+    *,
+    variant: str = "pll",
+    dtype: str = "float32",
+    device: str = "auto",
+    allow_pickle: bool = False,
 ) -> Masked:
     """Return the masked model at a place."""
     if variant not in VARIANTS:

@@ -13,7 +13,7 @@ model has one; ``eos=True`` scores ``</s>`` too.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -30,7 +30,11 @@ from acceptability.types import Query, Span, TokenScores
 
 _KENLM = b"mmap lm http://kheafield.com/code"
 _SPHINX = b"Trie Language Model"
-_PATTERNS = {"spaces": r"\S+", "words": r"[^\W_]+(?:['’-][^\W_]+)*", "punctuation": r"[^\W_]+(?:['’-][^\W_]+)*|[^\w\s]|_"}
+_PATTERNS = {
+    "spaces": r"\S+",
+    "words": r"[^\W_]+(?:['’-][^\W_]+)*",
+    "punctuation": r"[^\W_]+(?:['’-][^\W_]+)*|[^\w\s]|_",
+}
 
 
 class Table(Protocol):
@@ -56,7 +60,7 @@ class Table(Protocol):
 class Sphinx:
     """A CMU Sphinx binary, asked through the package pocketsphinx."""
 
-    unknown = None
+    unknown: str | None = None
 
     def __init__(self, path: Path) -> None:
         try:
@@ -83,7 +87,7 @@ class Sphinx:
 class KenLM:
     """A KenLM binary, asked through the package kenlm."""
 
-    unknown = "<unk>"
+    unknown: str | None = "<unk>"
 
     def __init__(self, path: Path) -> None:
         try:
@@ -152,7 +156,8 @@ class NGram:
     @cached_property
     def table(self) -> Table:
         """The model itself, read on first use."""
-        return {"arpa": Arpa, "sphinx": Sphinx, "kenlm": KenLM}[self.kind](self.path)  # type: ignore[abstract]
+        readers: dict[str, Callable[[Path], Table]] = {"arpa": Arpa, "sphinx": Sphinx, "kenlm": KenLM}
+        return readers[self.kind](self.path)
 
     def encode(self, queries: Sequence[Query]) -> list[Words]:
         """Return the words of each query; one without a known word is an error."""
@@ -170,9 +175,7 @@ class NGram:
             raise QueryError(index, f"the model {self.path.name} knows none of its words")
         start, end = query.target or (0, len(query.text))
         scored = frozenset(
-            place
-            for place, span in enumerate(spans)
-            if span[0] < query.start + end and span[1] > query.start + start
+            place for place, span in enumerate(spans) if span[0] < query.start + end and span[1] > query.start + start
         )
         if not scored:
             raise QueryError(index, "there is no word in its target")
@@ -207,7 +210,12 @@ class NGram:
 
 
 def open_model(
-    place: str, *, units: str = "", lower: bool | None = None, eos: bool = False, unknown: str | float = "uniform"
+    place: str,
+    *,
+    units: str = "",
+    lower: bool | None = None,
+    eos: bool = False,
+    unknown: str | float = "uniform",
 ) -> NGram:
     """Return the n-gram model in a file, whatever its format."""
     path = Path(place)

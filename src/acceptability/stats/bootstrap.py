@@ -58,17 +58,13 @@ def macro_interval(measure: Measure, groups: Sequence[Units], how: Bootstrap) ->
     draws = [drawing(units, how) for units in groups]
 
     def mean(generator: np.random.Generator) -> float:
-        values = [
-            measure.value(units.drawn(draw(generator))) for units, draw in zip(groups, draws, strict=True)
-        ]
+        values = [measure.value(units.drawn(draw(generator))) for units, draw in zip(groups, draws, strict=True)]
         return float(np.mean(values))
 
     return spread(mean, how)
 
 
-def difference(
-    measure: Measure, first: Units, second: Units, how: Bootstrap
-) -> tuple[float | None, float | None]:
+def difference(measure: Measure, first: Units, second: Units, how: Bootstrap) -> tuple[float | None, float | None]:
     """Return the interval of a difference between two models; the same rows are drawn for both."""
     draw = drawing(first, how)
 

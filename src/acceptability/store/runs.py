@@ -54,7 +54,7 @@ def save_run(command: str, arguments: str, rows: Sequence[Row], units: Iterable[
     draft = runs_folder() / f".{name}.{os.getpid()}"
     try:
         draft.mkdir(parents=True)
-        about = {key: value for key, value in vars(run).items()}
+        about = dict(vars(run).items())
         (draft / "run.json").write_text(json.dumps(about, indent=1, ensure_ascii=False), encoding="utf-8")
         _write(draft / "results", rows)
         _write(draft / "units", list(units))
@@ -76,7 +76,12 @@ def saved_runs() -> list[Run]:
 def unit_rows(results: Iterable[Result]) -> list[Row]:
     """Return the rows that ungrouped results rest on, flat."""
     return [
-        {"suite": result.suite, "measure": result.measure, "model": result.model, "reduction": result.reduction}
+        {
+            "suite": result.suite,
+            "measure": result.measure,
+            "model": result.model,
+            "reduction": result.reduction,
+        }
         | {"unit": name}
         | {column: float(values[place]) for column, values in result.units.columns.items()}
         for result in results

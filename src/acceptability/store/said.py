@@ -62,10 +62,7 @@ class Store:
 
     def _rows(self, model: str, keys: Sequence[str]) -> list[tuple[str, bytes]]:
         marks = ",".join("?" * len(keys))
-        ask = (
-            "SELECT query, answer FROM said JOIN model ON model = number "
-            f"WHERE signature = ? AND query IN ({marks})"
-        )
+        ask = f"SELECT query, answer FROM said JOIN model ON model = number WHERE signature = ? AND query IN ({marks})"
         with self._guarded():
             rows = self._database.execute(ask, [model, *map(bytes.fromhex, keys)]).fetchall()
         return [(key.hex(), answer) for key, answer in rows]
@@ -75,9 +72,7 @@ class Store:
         rows = [(bytes.fromhex(query.key), _written(said)) for query, said in answers]
         with self._guarded(), self._transaction():
             number = self._number(model)
-            self._database.executemany(
-                "INSERT OR IGNORE INTO said VALUES (?, ?, ?)", [(number, *row) for row in rows]
-            )
+            self._database.executemany("INSERT OR IGNORE INTO said VALUES (?, ?, ?)", [(number, *row) for row in rows])
 
     def counts(self) -> dict[str, int]:
         """Return how many answers of each model are kept."""
@@ -85,7 +80,7 @@ class Store:
             rows = self._database.execute(
                 "SELECT signature, COUNT(query) FROM model LEFT JOIN said ON said.model = number GROUP BY number"
             )
-            return {signature: count for signature, count in rows}
+            return dict(rows)
 
     def _prepare(self) -> None:
         version = self._database.execute("PRAGMA user_version").fetchone()[0]

@@ -2,7 +2,9 @@
 
 The columns ``sentence_id`` and ``score``, and perhaps ``model``; other names are given as
 ``{"id": "gramm_id", "score": "slor_zscores_gramm"}``. A file with one row a pair is read
-twice, once for each member; then a sentence may come again, with the same score.
+twice, once for each member; then a sentence may come again, with the same score. An
+empty field is a missing score: a note says how many there are, and a measure that needs
+one of them is an error.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from acceptability.errors import ScoreError, SuiteError, closest
+from acceptability.models.files import file_hash
 from acceptability.suites.tables import rows_of
 from acceptability.types import Scores, Suite
 
@@ -25,14 +28,25 @@ def read_scores(path: Path, suite: Suite, columns: Sequence[Mapping[str, str]] =
         columns: One reading of the file each: which column holds the id, the score, the model.
     """
     found: dict[str, dict[str, tuple[float, int]]] = {}
-    for named in columns or ({},):
-        _read(path, suite, named, found, may_repeat=len(columns) > 1)
+    empty = sum(_read(path, suite, named, found, may_repeat=len(columns) > 1) for named in columns or ({},))
     if not found:
-        raise ScoreError(f"{path} has no rows")
+        raise ScoreError(f"{path} has no scores")
+    notes = (f"{empty} rows of {path.name} have no score",) if empty else ()
+    content = file_hash(path)
     return [
-        Scores({key: score for key, (score, _) in rows.items()}, model, signature=f"file:{path.name}:{model}")
+        Scores(
+            {key: score for key, (score, _) in rows.items()},
+            model,
+            signature=f"file:{path.name}@{content}{_shown(columns)}:{model}",
+            notes=notes,
+        )
         for model, rows in found.items()
     ]
+
+
+def _shown(columns: Sequence[Mapping[str, str]]) -> str:
+    named = "+".join(each["score"] for each in columns if "score" in each)
+    return f"({named})" if named else ""
 
 
 def _read(
@@ -42,16 +56,22 @@ def _read(
     found: dict[str, dict[str, tuple[float, int]]],
     *,
     may_repeat: bool,
-) -> None:
+) -> int:
+    """Add what one reading of the file gives; return how many rows have no score."""
     try:
         header, rows = rows_of(path)
     except SuiteError as error:
         raise ScoreError(str(error)) from error
     place = _columns(path, header, named)
+    empty = 0
     for line, row in rows:
         where = f"{path}, line {line}"
-        key, score = _string(row.get(place["id"])), _score(row.get(place["score"]), where)
+        key, cell = _string(row.get(place["id"])), row.get(place["score"])
         _check_known(key, suite, where)
+        if cell is None or cell == "":
+            empty += 1
+            continue
+        score = _score(cell, where)
         model = _string(row.get(place["model"])) if "model" in place else path.stem
         given = found.setdefault(model, {})
         if key in given and not (may_repeat and given[key][0] == score):
@@ -60,6 +80,7 @@ def _read(
                 + (f", and another one: {given[key][0]} against {score}" if may_repeat else "")
             )
         given[key] = score, line
+    return empty
 
 
 def _columns(path: Path, header: Sequence[str], named: Mapping[str, str]) -> dict[str, str]:
@@ -86,7 +107,7 @@ def _score(cell: object, where: str) -> float:
     try:
         score = float(cell)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        raise ScoreError(f"{where}: score is {cell!r}; expected a number. Remove rows without a score.") from None
+        raise ScoreError(f"{where}: score is {cell!r}; expected a number, or nothing if there is none") from None
     if isinstance(cell, bool) or not math.isfinite(score):
         raise ScoreError(f"{where}: score is {cell!r}; expected a finite number")
     return score

@@ -81,8 +81,10 @@ def _read(path: Path) -> list[Entry]:
 
 def _entry(group: Mapping[str, Any], suite: Mapping[str, Any]) -> Entry:
     """Join what a group of suites shares with what one of them says itself."""
-    said = {"folder": "", "source": "", "upstream": {}, "quirks": [], "files": {}} | {
-        key: value for key, value in group.items() if key != "suite"
-    } | dict(suite)
+    said = (
+        {"folder": "", "source": "", "upstream": {}, "quirks": [], "files": {}}
+        | {key: value for key, value in group.items() if key != "suite"}
+        | dict(suite)
+    )
     said["quirks"] = tuple(said["quirks"])
     return Entry(**said)

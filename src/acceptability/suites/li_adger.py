@@ -26,9 +26,7 @@ _UNRATED = "#N/A"
 
 def read(entry: Entry, files: Mapping[str, bytes]) -> Suite:
     """Return the rated sentences and the pairs that were kept."""
-    sentences = {
-        row["id"]: _sentence(row) for _, row in dict_rows(files[_RATINGS], f"{entry.folder}/{_RATINGS}")
-    }
+    sentences = {row["id"]: _sentence(row) for _, row in dict_rows(files[_RATINGS], f"{entry.folder}/{_RATINGS}")}
     pairs = [row for _, row in dict_rows(files[_PAIRS], f"{entry.folder}/{_PAIRS}") if not row["discard"]]
     contrasts = tuple(contrast(sentences[row["gramm_id"]], sentences[row["ungramm_id"]]) for row in pairs)
     return Suite(entry.id, tuple(sentences.values()), contrasts)

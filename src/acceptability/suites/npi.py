@@ -18,7 +18,17 @@ from acceptability.suites.catalog import Entry
 from acceptability.suites.text import tab_rows
 from acceptability.types import Contrast, Sentence, Suite, contrast
 
-_KEYS = ("experiment", "env", "npi", "crucial_item", "distractor", "licensor", "scope", "npi_present", "paradigm")
+_KEYS = (
+    "experiment",
+    "env",
+    "npi",
+    "crucial_item",
+    "distractor",
+    "licensor",
+    "scope",
+    "npi_present",
+    "paradigm",
+)
 _KEY = re.compile(rf"(?:^|-)({'|'.join(_KEYS)})=")
 _AS_IN_THE_SPLITS = {"conditional": "conditionals", "quantifier": "quantifiers"}
 _PAIR = re.compile(r"env=(?P<environment>\w+?)_(?P<varied>licensor=.*)")

@@ -17,6 +17,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from acceptability.errors import SuiteError, closest
 from acceptability.suites.text import decoded, dict_rows, lines
@@ -138,7 +139,7 @@ def _json_rows(content: bytes, where: str) -> Iterator[tuple[int, Row]]:
         except (json.JSONDecodeError, RecursionError) as error:
             raise SuiteError(f"{where}, line {number}: not a line of JSON: {error}") from error
         if not isinstance(row, dict):
-            raise SuiteError(f"{where}, line {number}: expected an object with names, such as {{\"text\": …}}")
+            raise SuiteError(f'{where}, line {number}: expected an object with names, such as {{"text": …}}')
         yield number, row
 
 
@@ -152,8 +153,7 @@ def _columns(header: list[str], named: Mapping[str, str], where: str) -> dict[st
             hint = f" Did you mean {guess!r}?" if guess else ""
             raise SuiteError(f"{where} has no column {column!r}; it has {', '.join(header)}.{hint}")
     guessed = {
-        meaning: next((alias for alias in aliases if alias in header), "")
-        for meaning, aliases in _ALIASES.items()
+        meaning: next((alias for alias in aliases if alias in header), "") for meaning, aliases in _ALIASES.items()
     }
     found = {meaning: column for meaning, column in (guessed | dict(named)).items() if column}
     if "text" not in found and not {"good", "bad"} <= found.keys():
@@ -186,9 +186,7 @@ def _take(draft: _Draft, row: Row, found: Mapping[str, str], line: int) -> None:
         draft.better_than.append((sentence.id, worse, line))
 
 
-def _take_pair(
-    draft: _Draft, row: Row, found: Mapping[str, str], number: str, tags: dict[str, str], line: int
-) -> None:
+def _take_pair(draft: _Draft, row: Row, found: Mapping[str, str], number: str, tags: dict[str, str], line: int) -> None:
     tags = {"item": number} | tags
     good = draft.add(Sentence(f"{number}/good", _string(row.get(found["good"])), label=1, tags=tags), line)
     bad = draft.add(Sentence(f"{number}/bad", _string(row.get(found["bad"])), label=0, tags=tags), line)
@@ -209,7 +207,7 @@ def _label(cell: Cell) -> int | None:
     if _is_empty(cell):
         return None
     if cell in (0, 1, "0", "1"):
-        return int(cell)  # type: ignore[call-overload, no-any-return]
+        return int(str(cell))
     raise SuiteError(f"label is {cell!r}; expected 1 (acceptable) or 0. Leave it empty if nobody judged it.")
 
 
@@ -219,26 +217,24 @@ def _rating(cell: Cell) -> float | None:
     try:
         return float(cell)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        raise SuiteError(
-            f"rating is {cell!r}; expected a number. Leave the field empty if nobody rated it."
-        ) from None
+        raise SuiteError(f"rating is {cell!r}; expected a number. Leave the field empty if nobody rated it.") from None
 
 
 def _regions(cell: Cell) -> dict[str, Span]:
     if _is_empty(cell):
         return {}
     try:
-        regions = json.loads(cell) if isinstance(cell, str) else cell
-        return {str(name): (int(start), int(end)) for name, (start, end) in regions.items()}  # type: ignore[attr-defined]
+        regions: Any = json.loads(cell) if isinstance(cell, str) else cell
+        return {str(name): (int(start), int(end)) for name, (start, end) in regions.items()}
     except (ValueError, TypeError, AttributeError):
-        raise SuiteError(f"regions are {cell!r}; expected {{\"name\": [start, end]}}") from None
+        raise SuiteError(f'regions are {cell!r}; expected {{"name": [start, end]}}') from None
 
 
 def _tags(cell: Cell) -> dict[str, str]:
     if isinstance(cell, str):
         return {"tags": cell}
     if not isinstance(cell, dict):
-        raise SuiteError(f"tags are {cell!r}; expected {{\"name\": \"value\"}}")
+        raise SuiteError(f'tags are {cell!r}; expected {{"name": "value"}}')
     return {str(name): _string(value) for name, value in cell.items()}
 
 

@@ -50,9 +50,7 @@ def dict_rows(content: bytes, where: str, *, delimiter: str = ",") -> Iterator[t
             if not row:
                 continue
             if len(row) != len(header):
-                raise SuiteError(
-                    f"{where}, line {reader.line_num}: {len(row)} columns; the header has {len(header)}"
-                )
+                raise SuiteError(f"{where}, line {reader.line_num}: {len(row)} columns; the header has {len(header)}")
             yield reader.line_num, dict(zip(header, row, strict=True))
     except csv.Error as error:
         raise SuiteError(f"{where}, line {reader.line_num}: {error}") from error

@@ -1,0 +1,64 @@
+"""The command line: one file per command. A command parses, calls one function, prints."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import typer
+
+from acceptability.cli import (
+    compare,
+    demo,
+    doctor,
+    evaluate,
+    judge,
+    measure,
+    models,
+    runs,
+    score,
+    study,
+    suites,
+)
+from acceptability.cli.shown import fail
+from acceptability.errors import AcceptabilityError
+
+app = typer.Typer(
+    name="acceptability",
+    help="Measure how much a language model knows about which sentences are acceptable.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+app.add_typer(suites.app, name="suites")
+for _module in (score, evaluate, measure, compare, judge, study, demo, models, runs, doctor):
+    app.command(name=_module.__name__.rpartition(".")[2])(_module.command)
+
+
+@app.callback()
+def _common(
+    version: bool = typer.Option(False, "--version", help="Print the version and stop.", is_eager=True),
+) -> None:
+    if version:
+        from acceptability import __version__
+
+        typer.echo(f"acceptability {__version__}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command line: an error of ours is one line on stderr and exit status 1."""
+    # Other libraries' bars and chatter would tear our own apart.
+    os.environ.setdefault("TQDM_DISABLE", "1")
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    try:
+        app()
+    except AcceptabilityError as error:
+        fail(str(error))
+    except KeyboardInterrupt:
+        print("stopped; what was scored is kept", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader of our output has gone, as `head` does: that is no error of ours.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)

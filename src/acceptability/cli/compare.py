@@ -1,0 +1,61 @@
+"""``acceptability compare``: how much better one model does than others on the same suite."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from acceptability.cli.shown import (
+    Json,
+    Measures,
+    Models,
+    Reductions,
+    Region,
+    ResampleBy,
+    Resamples,
+    Seed,
+    SuiteColumns,
+    arguments,
+    bootstrap,
+    print_json,
+    print_table,
+    progress_bar,
+    read_columns,
+    saved,
+    talk,
+)
+from acceptability.measuring import compare
+from acceptability.report.table import comparison_table
+from acceptability.scoring import scored
+from acceptability.store.runs import save_run
+from acceptability.suites import load_suite
+
+
+def command(
+    suite: str,
+    model: Models,
+    reduce: Reductions = None,
+    measure: Measures = None,
+    region: Region = None,
+    resamples: Resamples = 1000,
+    resample_by: ResampleBy = "",
+    seed: Seed = 0,
+    columns: SuiteColumns = None,
+    as_json: Json = False,
+) -> None:
+    """Compare the first model with each other one, over the same rows."""
+    loaded = load_suite(suite, columns=read_columns(columns))
+    with progress_bar() as progress:
+        scores = [
+            each
+            for name in model
+            for each in scored(loaded, name, list(reduce or [None]), region=region, progress=progress)  # type: ignore[list-item]
+        ]
+    found = compare(loaded, scores, measure or (), bootstrap=bootstrap(resamples, resample_by, seed))
+    rows = [asdict(each) for each in found]
+    if as_json:
+        print_json(rows)
+    else:
+        print_table(comparison_table(found))
+        for each in found:
+            talk(each.signature)
+    saved(save_run("compare", arguments(), rows, [], [each.signature for each in found]))

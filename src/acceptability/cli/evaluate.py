@@ -1,0 +1,80 @@
+"""``acceptability evaluate``: models on suites, measured."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from acceptability.cli.shown import (
+    By,
+    Json,
+    Measures,
+    Models,
+    Reductions,
+    Region,
+    ResampleBy,
+    Resamples,
+    Seed,
+    SuiteColumns,
+    arguments,
+    bootstrap,
+    print_json,
+    print_table,
+    progress_bar,
+    read_columns,
+    saved,
+    talk,
+)
+from acceptability.measuring import evaluate
+from acceptability.report.table import footnotes, result_table
+from acceptability.store.runs import save_run, unit_rows
+from acceptability.suites import load_suite
+from acceptability.types import Result
+
+
+def command(
+    suites: Annotated[list[str], typer.Argument(help="Suites of the catalog, or files.")],
+    model: Models,
+    reduce: Reductions = None,
+    measure: Measures = None,
+    by: By = None,
+    region: Region = None,
+    resamples: Resamples = 1000,
+    resample_by: ResampleBy = "",
+    seed: Seed = 0,
+    columns: SuiteColumns = None,
+    as_json: Json = False,
+) -> None:
+    """Evaluate models on suites: a table of values with confidence intervals."""
+    how = bootstrap(resamples, resample_by, seed)
+    loaded = [load_suite(name, columns=read_columns(columns)) for name in suites]
+    results: list[Result] = []
+    with progress_bar() as progress:
+        for suite in loaded:
+            results += evaluate(
+                suite,
+                model,
+                reductions=reduce or (),
+                measures=measure or (),
+                by=by,
+                region=region,
+                bootstrap=how,
+                progress=progress,
+            )
+    show(results, as_json)
+    saved(save_run("evaluate", arguments(), [each.row() for each in results], unit_rows(results), _signed(results)))
+
+
+def show(results: list[Result], as_json: bool) -> None:
+    """Print results as a table, with their signatures below it, or as JSON."""
+    if as_json:
+        print_json([result.row() for result in results])
+        return
+    print_table(result_table(results))
+    for note in footnotes(results):
+        talk(note)
+
+
+def _signed(results: list[Result]) -> list[str]:
+    return [result.signature for result in results]

@@ -1,0 +1,102 @@
+"""``acceptability score``: one number for each sentence of a suite."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from acceptability.cli.shown import (
+    Json,
+    Region,
+    SuiteColumns,
+    arguments,
+    print_json,
+    progress_bar,
+    read_columns,
+    saved,
+    talk,
+)
+from acceptability.errors import ScoreError, SpellingError
+from acceptability.scoring import score, tokens
+from acceptability.store.runs import save_run
+from acceptability.suites import load_suite
+from acceptability.types import LabelScores, Said, Sentence
+
+_FORMATS = (".csv", ".tsv", ".jsonl", ".json")
+
+
+def command(
+    suite: str,
+    model: str,
+    reduce: Annotated[str | None, typer.Option("--reduce", "-r", help="A reduction; default lp or log_odds.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Write the rows to this .csv, .tsv, .json or .jsonl.")
+    ] = None,
+    by_token: Annotated[bool, typer.Option("--tokens", help="One row a token instead of one a sentence.")] = False,
+    region: Region = None,
+    columns: SuiteColumns = None,
+    as_json: Json = False,
+) -> None:
+    """Score every sentence of a suite with a model."""
+    if out and out.suffix.lower() not in _FORMATS:
+        raise SpellingError(f"--out {out}: expected a name that ends in {', '.join(_FORMATS)}")
+    if by_token and (reduce or region):
+        raise SpellingError("--tokens gives what the model said itself; leave --reduce and --region away")
+    loaded = load_suite(suite, columns=read_columns(columns))
+    with progress_bar() as progress:
+        if by_token:
+            rows = [row for each in tokens(loaded, model, progress=progress) for row in _token_rows(*each)]
+            signature = f"tokens|suite:{loaded.signature}|model:{model}"
+        else:
+            scores = score(loaded, model, reduce, region=region, progress=progress)
+            rows = [{"sentence_id": each.id, "text": each.text, "score": scores[each.id]} for each in loaded.sentences]
+            signature = f"score|suite:{loaded.signature}|model:{scores.signature}"
+    _write(rows, out, as_json)
+    talk(signature)
+    saved(save_run("score", arguments(), rows, [], [signature]))
+
+
+def _token_rows(sentence: Sentence, said: Said) -> list[dict[str, object]]:
+    about: dict[str, object] = {"sentence_id": sentence.id}
+    if isinstance(said, LabelScores):
+        names = ("unacceptable", "acceptable")
+        return [about | {"label": name, "logit": logit} for name, logit in zip(names, said.logits, strict=True)]
+    return [
+        about | {"token": token, "start": start, "end": end, "logprob": float(logprob)}
+        for token, (start, end), logprob in zip(said.tokens, said.offsets, said.logprobs.tolist(), strict=True)
+    ]
+
+
+def _write(rows: Sequence[Mapping[str, object]], out: Path | None, as_json: bool) -> None:
+    if out is None and as_json:
+        print_json(rows)
+    elif out is None:
+        print(_delimited(rows, "\t"), end="")
+    else:
+        try:
+            out.write_text(_formatted(rows, out.suffix.lower()), encoding="utf-8", newline="\n")
+        except OSError as error:
+            raise ScoreError(f"cannot write {out}: {error.strerror}") from error
+        talk(f"{len(rows)} rows written to {out}")
+
+
+def _formatted(rows: Sequence[Mapping[str, object]], ending: str) -> str:
+    if ending == ".json":
+        return json.dumps(rows, ensure_ascii=False, indent=1) + "\n"
+    if ending == ".jsonl":
+        return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    return _delimited(rows, "," if ending == ".csv" else "\t")
+
+
+def _delimited(rows: Sequence[Mapping[str, object]], delimiter: str) -> str:
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(rows[0]), delimiter=delimiter, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue()

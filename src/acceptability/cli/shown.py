@@ -1,0 +1,127 @@
+"""What every command shares: options of the same name, data to stdout, talk to stderr."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Annotated, NoReturn
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from acceptability.errors import SpellingError
+from acceptability.report.table import add_row
+from acceptability.scoring import Progress as Tell
+from acceptability.stats.bootstrap import Bootstrap
+from acceptability.store.runs import Run
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+Models = Annotated[list[str], typer.Option("--model", "-m", help="A model: KIND:PLACE(option=value), or a name.")]
+Reductions = Annotated[
+    list[str] | None,
+    typer.Option("--reduce", "-r", help="A reduction, such as lp or slor(unigrams='wordfreq:en')."),
+]
+Measures = Annotated[
+    list[str] | None,
+    typer.Option("--measure", "-M", help="A measure, such as PairAccuracy or ADC(delta=0.5)."),
+]
+By = Annotated[str | None, typer.Option("--by", help="Group by this tag, with macro and micro means.")]
+Region = Annotated[str | None, typer.Option("--region", help="Score only this region of each sentence.")]
+SuiteColumns = Annotated[
+    str | None,
+    typer.Option(
+        "--columns", "--suite-columns", help="For a file: which column means what, as text=Sentence,label=ok."
+    ),
+]
+Resamples = Annotated[int, typer.Option("--resamples", help="Bootstrap resamples for the intervals; 0 for none.")]
+ResampleBy = Annotated[str, typer.Option("--resample-by", help="Draw values of this tag instead of single rows.")]
+Seed = Annotated[int, typer.Option("--seed", help="The seed of the resampling.")]
+
+
+def fail(message: str) -> NoReturn:
+    """Print one line on stderr and stop with exit status 1."""
+    print("error: " + " ".join(message.split()), file=sys.stderr)
+    sys.exit(1)
+
+
+def talk(message: str) -> None:
+    """Say something to the person at the terminal; it is no data."""
+    Console(stderr=True, highlight=False, soft_wrap=True).print(message, markup=False)
+
+
+def print_json(data: object) -> None:
+    """Print data as JSON."""
+    print(json.dumps(data, ensure_ascii=True, indent=1, allow_nan=False))
+
+
+def print_table(table: Table) -> None:
+    """Print a table; what is not a terminal gets one wide enough to lose nothing."""
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=220)
+    console.print(table)
+
+
+def print_rows(header: Sequence[str], rows: Sequence[Mapping[str, object]]) -> None:
+    """Print rows as a table."""
+    table = Table(*header, header_style="bold", pad_edge=False)
+    for row in rows:
+        add_row(table, *("" if row[name] is None else str(row[name]) for name in header))
+    print_table(table)
+
+
+def read_columns(text: str | None) -> dict[str, str]:
+    """Return the columns that ``id=gramm_id,score=slor`` names.
+
+    >>> read_columns("id=gramm_id,score=slor")
+    {'id': 'gramm_id', 'score': 'slor'}
+    """
+    named: dict[str, str] = {}
+    for part in text.split(",") if text else []:
+        meaning, equals, column = part.partition("=")
+        if not (meaning.strip() and equals and column.strip()):
+            raise SpellingError(f"cannot read --columns {text!r}: write MEANING=COLUMN,MEANING=COLUMN")
+        named[meaning.strip()] = column.strip()
+    return named
+
+
+def bootstrap(resamples: int, by: str, seed: int) -> Bootstrap:
+    """Return how intervals are made."""
+    return Bootstrap(resamples=resamples, by=by, seed=seed)
+
+
+def saved(run: Run) -> None:
+    """Say where a run was saved."""
+    talk(f"run {run.id} saved in {run.folder}")
+
+
+def arguments() -> str:
+    """Return what was typed, for the run's record."""
+    return shlex.join(sys.argv[1:])
+
+
+@contextmanager
+def progress_bar() -> Iterator[Tell]:
+    """Show a bar for each model on stderr; yield the function that moves it."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("queries"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        tasks: dict[tuple[str, int], TaskID] = {}
+
+        def tell(name: str, done: int, total: int) -> None:
+            task = tasks.get((name, total))
+            if task is None:
+                task = tasks[name, total] = progress.add_task(name.replace("[", r"\["), total=total)
+            progress.update(task, completed=done)
+
+        yield tell

@@ -1,0 +1,127 @@
+"""``acceptability suites``: what there is, where it comes from, and whether it is whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from acceptability.cli.shown import Json, SuiteColumns, print_json, print_rows, read_columns, talk
+from acceptability.errors import SuiteError
+from acceptability.suites import Entry, catalog, load_suite
+from acceptability.suites.catalog import entries, known_entries
+from acceptability.suites.fetch import fetch as fetch_files
+from acceptability.suites.fetch import verify as verify_files
+from acceptability.suites.tables import is_table, write_jsonl
+
+app = typer.Typer(help="List, show, fetch, verify and export suites.", invoke_without_command=True)
+
+
+@app.callback()
+def listed(context: typer.Context, as_json: Json = False) -> None:
+    """List every suite, with its counts."""
+    if context.invoked_subcommand:
+        return
+    rows = [
+        {"id": entry.id, "sentences": entry.sentences, "contrasts": entry.contrasts}
+        | {"language": entry.language, "licence": entry.licence, "title": entry.title}
+        for entry in catalog()
+    ]
+    if as_json:
+        print_json(rows)
+    else:
+        print_rows(["id", "sentences", "contrasts", "title"], rows)
+
+
+@app.command()
+def show(name: str, columns: SuiteColumns = None, as_json: Json = False) -> None:
+    """Show what is known of a suite: source, licence, quirks, tags, a first sentence."""
+    about = [_about(entry) for entry in entries(name)]
+    if not about:
+        about = [_of_file(name, columns)]
+    if as_json:
+        print_json(about)
+        return
+    for each in about:
+        for key, value in each.items():
+            for line in value if isinstance(value, list) else [value]:
+                print(f"{key + ':':<12} {line}")
+        print()
+
+
+@app.command()
+def fetch(name: str) -> None:
+    """Download a suite's files, check them, and keep them."""
+    for entry in known_entries(name):
+        for path in fetch_files(entry):
+            talk(f"{entry.id}: {path}")
+        print(f"{entry.id}: {len(entry.files)} files are there")
+
+
+@app.command()
+def verify(name: Annotated[str | None, typer.Argument()] = None, as_json: Json = False) -> None:
+    """Check that the files of a suite, or of all, are the published ones."""
+    wanted = known_entries(name) if name else list(catalog())
+    rows = []
+    problems = []
+    for entry in wanted:
+        try:
+            rows.append({"id": entry.id, "files": len(verify_files(entry)), "ok": True})
+        except SuiteError as error:
+            rows.append({"id": entry.id, "files": len(entry.files), "ok": False, "problem": str(error)})
+            problems.append(str(error))
+    if as_json:
+        print_json(rows)
+    else:
+        for row in rows:
+            print(f"{row['id']:<30} {row['files']:>3} files  {'ok' if row['ok'] else 'NOT OK'}")
+    if problems:
+        raise SuiteError("; ".join(problems))
+
+
+@app.command()
+def export(
+    name: str,
+    out: Annotated[Path, typer.Option("--out", help="The JSONL file to write.")],
+    columns: SuiteColumns = None,
+) -> None:
+    """Write a suite as JSONL, one sentence a line."""
+    suite = load_suite(name, columns=read_columns(columns))
+    try:
+        write_jsonl(suite, out)
+    except OSError as error:
+        raise SuiteError(f"cannot write {out}: {error.strerror}") from error
+    talk(f"{len(suite.sentences)} sentences and {len(suite.contrasts)} contrasts written to {out}")
+
+
+def _about(entry: Entry) -> dict[str, object]:
+    files = [f"{path} {sha}" for path, sha in entry.files.items()]
+    return {
+        "id": entry.id,
+        "title": entry.title,
+        "sentences": entry.sentences,
+        "contrasts": entry.contrasts,
+        "language": entry.language,
+        "citation": entry.citation,
+        "licence": entry.licence,
+        "source": entry.source or "this package",
+        "quirk": list(entry.quirks),
+        "files": files if len(files) <= 6 else [*files[:3], f"… and {len(files) - 3} more"],
+    }
+
+
+def _of_file(name: str, columns: str | None) -> dict[str, object]:
+    suite = load_suite(name, columns=read_columns(columns))
+    labels = sum(sentence.label is not None for sentence in suite.sentences)
+    ratings = sum(sentence.rating is not None for sentence in suite.sentences)
+    return {
+        "id": suite.signature,
+        "file": name if is_table(name) else "part of a suite of the catalog",
+        "sentences": len(suite.sentences),
+        "contrasts": len(suite.contrasts),
+        "labels": labels,
+        "ratings": ratings,
+        "tags": list(suite.tag_names),
+        "first": suite.sentences[0].text,
+    }

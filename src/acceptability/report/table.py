@@ -1,0 +1,106 @@
+"""Results as tables in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.table import Table
+from rich.text import Text
+
+from acceptability.measuring import Comparison
+from acceptability.types import Result
+
+
+def result_table(results: Sequence[Result], title: str | None = None) -> Table:
+    """Return results as a table, one row each, with intervals."""
+    table = Table(title=title, title_justify="left", header_style="bold", pad_edge=False)
+    with_groups = any(result.group for result in results)
+    with_suites = len({result.suite for result in results}) > 1
+    for name in columns(with_groups=with_groups, with_suites=with_suites):
+        right = name in ("value", "95 % interval", "n")
+        table.add_column(name, justify="right" if right else "left", overflow="fold", no_wrap=right)
+    for result in results:
+        cells = [result.suite] if with_suites else []
+        cells += [result.model, result.reduction, result.measure]
+        cells += [result.group or "all"] if with_groups else []
+        add_row(table, *cells, number(result.value), interval_text(result.low, result.high), str(result.n))
+    return table
+
+
+def group_table(results: Sequence[Result], title: str | None = None) -> Table:
+    """Return one measure's grouped results, a row each group and a column each model."""
+    models = list(dict.fromkeys(result.model for result in results))
+    groups = list(dict.fromkeys(result.group or "all" for result in results))
+    cells = {(result.group or "all", result.model): result for result in results}
+    table = Table(title=title, title_justify="left", header_style="bold", pad_edge=False)
+    table.add_column("group", overflow="fold")
+    for model in models:
+        table.add_column(model, justify="right", overflow="fold")
+    for group in groups:
+        found = [cells.get((group, model)) for model in models]
+        add_row(table, group.partition("=")[2] or group, *map(_short, found))
+    return table
+
+
+def _short(result: Result | None) -> str:
+    if result is None or result.value is None:
+        return "–"
+    if result.low is None or result.high is None:
+        return f"{result.value:.3f}"
+    return f"{result.value:.3f} [{result.low:.2f}, {result.high:.2f}]"
+
+
+def comparison_table(comparisons: Sequence[Comparison]) -> Table:
+    """Return comparisons as a table, one row each."""
+    table = Table(header_style="bold", pad_edge=False)
+    for name in ("measure", "first", "second"):
+        table.add_column(name, overflow="fold")
+    for name in ("first value", "second value", "difference", "95 % interval", "n"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for each in comparisons:
+        add_row(
+            table,
+            each.measure,
+            each.first,
+            each.second,
+            number(each.first_value),
+            number(each.second_value),
+            f"{each.difference:+.4f}",
+            interval_text(each.low, each.high),
+            str(each.n),
+        )
+    return table
+
+
+def add_row(table: Table, *cells: str) -> None:
+    """Add a row of plain text: brackets in a sentence or a model's name are no markup."""
+    table.add_row(*map(Text, cells))
+
+
+def footnotes(results: Sequence[Result]) -> list[str]:
+    """Return what a table cannot show: why a value is undefined, what was left out, the signatures."""
+    reasons = [f"{result.measure} {result.group or 'all'}: {result.reason}" for result in results if result.reason]
+    notes = [f"{result.measure}: {note}" for result in results for note in result.notes if not result.group]
+    signatures = [result.signature for result in results if not result.group]
+    return list(dict.fromkeys([*reasons, *notes, *signatures]))
+
+
+def columns(*, with_groups: bool, with_suites: bool) -> list[str]:
+    """Return the names of a result table's columns."""
+    first = ["suite"] if with_suites else []
+    group = ["group"] if with_groups else []
+    return [*first, "model", "reduction", "measure", *group, "value", "95 % interval", "n"]
+
+
+def number(value: float | None) -> str:
+    """Return a number for a table; a dash where it is undefined.
+
+    >>> number(0.5), number(None)
+    ('0.5000', '–')
+    """
+    return "–" if value is None else f"{value:.4f}"
+
+
+def interval_text(low: float | None, high: float | None) -> str:
+    """Return an interval for a table."""
+    return "–" if low is None or high is None else f"{low:.4f} … {high:.4f}"

@@ -1,0 +1,159 @@
+"""From a suite to scores: each sentence is put to a model, and what it says is reduced to a number.
+
+What a model has said before comes from the store; what it says now is kept there, batch by batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from acceptability import registry
+from acceptability.engine.local import answers
+from acceptability.errors import ModelError, QueryError, SuiteError, shorten
+from acceptability.models import load_model
+from acceptability.reductions import LP, LogOdds
+from acceptability.store.said import Store
+from acceptability.suites import load_suite
+from acceptability.types import LabelScores, Model, Query, Reduction, Said, Scores, Sentence, Suite
+
+Progress = Callable[[str, int, int], None]
+"""Told the model's name, how many queries are answered, and how many there are."""
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """What a model makes of one sentence."""
+
+    text: str
+    score: float
+    said: Said
+
+
+def score(
+    suite: Suite | str,
+    model: str,
+    reduce: str | None = None,
+    *,
+    region: str | None = None,
+    progress: Progress | None = None,
+) -> Scores:
+    """Return one number for each sentence of a suite; what was scored before comes from the store.
+
+    Args:
+        reduce: The reduction, such as ``slor(unigrams='wordfreq:en')``. By default ``lp`` for
+            a language model and ``log_odds`` for a classifier.
+        region: Score only the region of this name, given the rest of the sentence.
+    """
+    return scored(suite, model, [reduce], region=region, progress=progress)[0]
+
+
+def scored(
+    suite: Suite | str,
+    model: str,
+    reductions: Sequence[str | None],
+    *,
+    region: str | None = None,
+    progress: Progress | None = None,
+) -> list[Scores]:
+    """Return the scores of a suite under several reductions, from one pass of the model."""
+    suite, opened = as_suite(suite), load_model(model)
+    reducers = [registry.make("reduction", each) if each else None for each in reductions]
+    queries = [_query(sentence, region) for sentence in suite.sentences]
+    values: list[dict[str, float]] = [{} for _ in reducers]
+    used: list[Reduction | None] = list(reducers)
+    for place, said in _asked(opened, model, suite, queries, progress):
+        for number, reducer in enumerate(reducers):
+            used[number] = reducer or _default_reduction(said)
+            values[number][suite.sentences[place].id] = used[number](said)  # type: ignore[misc]
+    where = f"#{region}" if region else ""
+    ids = [sentence.id for sentence in suite.sentences]
+    return [
+        Scores(
+            {name: given[name] for name in ids},
+            model,
+            reduction=repr(reducer) + where,
+            signature=f"{opened.signature}.{reducer.signature}{where}",  # type: ignore[union-attr]
+        )
+        for given, reducer in zip(values, used, strict=True)
+    ]
+
+
+def tokens(suite: Suite | str, model: str, *, progress: Progress | None = None) -> Iterator[tuple[Sentence, Said]]:
+    """Yield each sentence of a suite with what the model said to it."""
+    suite, opened = as_suite(suite), load_model(model)
+    said = dict(_asked(opened, model, suite, [Query(each.text) for each in suite.sentences], progress))
+    for place, sentence in enumerate(suite.sentences):
+        yield sentence, said[place]
+
+
+def judge(
+    sentences: Sequence[str], model: str, reduce: str | None = None, *, progress: Progress | None = None
+) -> list[Judgement]:
+    """Return the score of each sentence, and what the model said to it.
+
+    >>> first, second = judge(["Cats sleep.", "Cats sleep sleep."], "uniform")
+    >>> first.score > second.score
+    True
+    """
+    suite = Suite("judge", tuple(Sentence(str(place), text) for place, text in enumerate(sentences, start=1)))
+    reducer: Reduction | None = registry.make("reduction", reduce) if reduce else None
+    return [
+        Judgement(sentence.text, (reducer or _default_reduction(said))(said), said)
+        for sentence, said in tokens(suite, model, progress=progress)
+    ]
+
+
+def as_suite(suite: Suite | str) -> Suite:
+    """Return a suite, loaded if only its name was given."""
+    return load_suite(suite) if isinstance(suite, str) else suite
+
+
+def _default_reduction(said: Said) -> Reduction:
+    return LogOdds() if isinstance(said, LabelScores) else LP()
+
+
+def _query(sentence: Sentence, region: str | None) -> Query:
+    if region is None:
+        return Query(sentence.text)
+    if region not in sentence.regions:
+        has = ", ".join(sentence.regions) or "none"
+        raise SuiteError(f"sentence {sentence.id!r} has no region {region!r}; its regions: {has}")
+    return Query(sentence.text, target=sentence.regions[region])
+
+
+def _asked(
+    model: Model, name: str, suite: Suite, queries: Sequence[Query], progress: Progress | None
+) -> Iterator[tuple[int, Said]]:
+    """Yield what a model says to each query: first from the store, then from the model itself."""
+    places: dict[str, list[int]] = {}
+    for place, query in enumerate(queries):
+        places.setdefault(query.key, []).append(place)
+    distinct = [queries[found[0]] for found in places.values()]
+    keys = list(places)
+    done: set[str] = set()
+    with Store() as store:
+        for key, said in store.known(model.signature, distinct):
+            done.add(key)
+            yield from ((place, said) for place in places[key])
+        _tell(progress, name, len(done), len(keys))
+        if len(done) == len(keys):
+            return
+        try:
+            for batch in answers(model, distinct, lambda place: keys[place] in done):
+                store.add(model.signature, [(distinct[place], said) for place, said in batch])
+                for place, said in batch:
+                    done.add(keys[place])
+                    yield from ((each, said) for each in places[keys[place]])
+                _tell(progress, name, len(done), len(keys))
+        except QueryError as error:
+            raise _named(error, suite.sentences[places[keys[error.index]][0]], name) from error
+
+
+def _named(error: QueryError, sentence: Sentence, model: str) -> ModelError:
+    return ModelError(f"{model} cannot score sentence {sentence.id!r} ({shorten(sentence.text)!r}): {error.problem}.")
+
+
+def _tell(progress: Progress | None, name: str, done: int, total: int) -> None:
+    if progress:
+        progress(name, done, total)
