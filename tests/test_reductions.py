@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acceptability import registry
+from acceptability.errors import ScoreError
+from acceptability.types import LabelScores, TokenScores
+from acceptability.unigrams import load_unigrams, words
+
+LOGPROBS = st.lists(st.floats(-30, -0.125, width=32), min_size=1, max_size=12)
+
+
+def said(logprobs: list[float], text: str = "") -> TokenScores:
+    tokens = text.split() or [f"w{place}" for place in range(len(logprobs))]
+    starts = np.cumsum([0, *(len(token) + 1 for token in tokens[:-1])]).tolist()
+    offsets = tuple((start, start + len(token)) for start, token in zip(starts, tokens, strict=True))
+    return TokenScores(" ".join(tokens), tuple(tokens), offsets, np.array(logprobs, dtype=np.float32))
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch) -> str:
+    path = tmp_path / "counts.tsv"
+    path.write_text("word\tcount\nthe\t7\ncat\t2\n", encoding="utf-8")
+    return str(path)
+
+
+@given(LOGPROBS)
+def test_plain_reductions(logprobs: list[float]) -> None:
+    n, total = len(logprobs), sum(np.float32(each) for each in logprobs)
+    each = said(logprobs)
+    assert registry.make("reduction", "lp")(each) == pytest.approx(total, rel=1e-5)
+    assert registry.make("reduction", "mean_lp")(each) == pytest.approx(total / n, rel=1e-5)
+    assert registry.make("reduction", "pen_lp")(each) == pytest.approx(total / ((5 + n) / 6) ** 0.8, rel=1e-5)
+    assert registry.make("reduction", "exp(mean_lp)")(each) == pytest.approx(math.exp(total / n), rel=1e-5)
+
+
+def test_reductions_against_unigrams(table: str) -> None:
+    each = said([-1.0, -3.0, -8.0], "The cat sneezed")
+    # Counts 7 and 2, one added to each and to the unknown: 8/12, 3/12, 1/12.
+    unigrams = np.log(np.array([8, 3, 1]) / 12)
+    total, base = -12.0, unigrams.sum()
+    ratios = np.sort(-np.array([-1.0, -3.0, -8.0]) / unigrams)
+    expected = {
+        "slor": (total - base) / 3,
+        "norm_lp_sub": total - base,
+        "norm_lp_div": -(total / base),
+        "word_lp_min": ratios[0],
+        "word_lp_mean": ratios.mean(),
+        "word_lp_mean_q1": ratios[0],
+        "word_lp_mean_q2": ratios[:2].mean(),
+        "morcela": (total - base) / 3,
+    }
+    for name, value in expected.items():
+        assert registry.make("reduction", f"{name}(unigrams={table!r})")(each) == pytest.approx(value), name
+    second = registry.make("reduction", f"word_lp_min(k=2, unigrams={table!r})")
+    assert second(each) == pytest.approx(ratios[1])
+    fitted = registry.make("reduction", f"morcela(beta=0.5, gamma=2, unigrams={table!r})")
+    assert fitted(each) == pytest.approx((total - 0.5 * base + 2) / 3)
+
+
+def test_a_token_table_counts_tokens(tmp_path) -> None:
+    path = tmp_path / "tokens.tsv"
+    path.write_text("token\tlogprob\nun\t-2\n##do\t-4\n", encoding="utf-8")
+    each = TokenScores("undo", ("un", "##do"), ((0, 2), (2, 4)), np.array([-1, -1], dtype=np.float32))
+    slor = registry.make("reduction", f"slor(unigrams={str(path)!r})")
+    assert slor(each) == pytest.approx(2.0)
+    assert "per token" in slor.signature
+    assert load_unigrams(str(path)).signature in slor.signature
+
+
+def test_the_signature_changes_with_the_table(tmp_path) -> None:
+    path = tmp_path / "a.tsv"
+    path.write_text("word\tcount\nthe\t7\n", encoding="utf-8")
+    before = registry.make("reduction", f"exp(slor(unigrams={str(path)!r}))").signature
+    path.write_text("word\tcount\nthe\t8\n", encoding="utf-8")
+    load_unigrams.cache_clear()
+    assert registry.make("reduction", f"exp(slor(unigrams={str(path)!r}))").signature != before
+
+
+def test_without_a_table_the_choices_are_named() -> None:
+    with pytest.raises(ScoreError, match="wordfreq:LANGUAGE"):
+        registry.make("reduction", "slor")(said([-1.0]))
+
+
+def test_wordfreq_knows_words_and_has_a_floor() -> None:
+    english = load_unigrams("wordfreq:en")
+    assert english.logprob("the") > english.logprob("cat") > english.logprob("zzzzqqq")
+    assert english.logprob("zzzzqqq") == pytest.approx(math.log(1e-9))
+    with pytest.raises(ScoreError, match="no language 'xx'"):
+        load_unigrams("wordfreq:xx")
+
+
+def test_words_take_stray_punctuation_with_them() -> None:
+    spelled, sums = words(said([-1.0, -2.0, -3.0, -4.0], "“ Cats sleep ."))
+    assert spelled == ["“ Cats", "sleep ."]
+    assert sums.tolist() == [-3.0, -7.0]
+
+
+@given(st.floats(-50, 50), st.floats(-50, 50))
+def test_classifier_reductions(bad: float, good: float) -> None:
+    each = LabelScores("x", (bad, good))
+    p = registry.make("reduction", "p_acceptable")(each)
+    signed = registry.make("reduction", "signed_confidence")(each)
+    assert p == pytest.approx(math.exp(good) / (math.exp(good) + math.exp(bad)), abs=1e-12)
+    assert signed == pytest.approx(p if good >= bad else p - 1, abs=1e-12)
+    assert registry.make("reduction", "log_odds")(each) == good - bad
+
+
+def test_classifiers_and_language_models_are_told_apart() -> None:
+    with pytest.raises(ScoreError, match="log_odds"):
+        registry.make("reduction", "lp")(LabelScores("x", (0.0, 1.0)))
+    with pytest.raises(ScoreError, match="language model"):
+        registry.make("reduction", "log_odds")(said([-1.0]))
+
+
+def test_too_few_words_is_an_error(table: str) -> None:
+    with pytest.raises(ScoreError, match="has 1 words"):
+        registry.make("reduction", f"word_lp_min(k=2, unigrams={table!r})")(said([-1.0]))
+    with pytest.raises(ScoreError, match="from 1"):
+        registry.make("reduction", "word_lp_min(k=0)")

@@ -1,0 +1,139 @@
+"""Tiny models, made here: real architectures of transformers with two layers and a fixed seed."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+SENTENCES = [
+    "The cats sleep.",
+    "The cats that the dog chased have slept since noon.",
+    "A linguist was reading the unacceptable sentences again!",
+    "Who did the dog chase?",
+    "He is sleeping, she isn't.",
+    "No cat has ever chased the unbelievably large dog.",
+    "I think that it rains.",
+]
+TEXTS = [*SENTENCES, "The dog chased the cats.", "Cats", "ever since noon the dog has slept and slept and slept."]
+
+
+@pytest.fixture(scope="session")
+def causal_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A GPT-2 with a byte-level vocabulary and a start token."""
+    import torch
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
+
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=330, special_tokens=["<|end|>"], initial_alphabet=pre_tokenizers.ByteLevel.alphabet()
+    )
+    tokenizer.train_from_iterator(SENTENCES, trainer)
+    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<|end|>", eos_token="<|end|>")
+    torch.manual_seed(1)
+    config = GPT2Config(
+        vocab_size=len(fast), n_positions=64, n_embd=32, n_layer=2, n_head=2, initializer_range=0.3, bos_token_id=0
+    )
+    return _saved(GPT2LMHeadModel(config), fast, tmp_path_factory.mktemp("tiny-causal"))
+
+
+@pytest.fixture(scope="session")
+def masked_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A BERT with a WordPiece vocabulary that splits longer words."""
+    from transformers import BertForMaskedLM
+
+    return _bert(BertForMaskedLM, tmp_path_factory.mktemp("tiny-masked"))
+
+
+@pytest.fixture(scope="session")
+def classifier_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A BERT with a head of two labels."""
+    from transformers import BertForSequenceClassification
+
+    return _bert(BertForSequenceClassification, tmp_path_factory.mktemp("tiny-classifier"))
+
+
+def _bert(head: type, folder: Path) -> Path:
+    import torch
+    from transformers import BertConfig, BertTokenizerFast
+
+    words = (
+        "the cat dog sleep chase who did he is she i think that it rain no has ever a was read large since noon have"
+    )
+    pieces = [
+        "##s",
+        "##ing",
+        "##d",
+        "##ed",
+        "##pt",
+        "un",
+        "##believ",
+        "##ably",
+        "##accept",
+        "##able",
+        "again",
+        "n",
+        "t",
+    ]
+    letters = [chr(code) for code in range(97, 123)] + [f"##{chr(code)}" for code in range(97, 123)]
+    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words.split(), *pieces, *letters, *".,?!'"]
+    tokens = {token: number for number, token in enumerate(dict.fromkeys(vocabulary))}
+    folder.mkdir(exist_ok=True)
+    tokenizer = BertTokenizerFast(vocab=tokens)
+    torch.manual_seed(2)
+    config = BertConfig(
+        vocab_size=len(tokens),
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=64,
+        initializer_range=0.3,
+        num_labels=2,
+    )
+    return _saved(head(config), tokenizer, folder)
+
+
+def _saved(net: object, tokenizer: object, folder: Path) -> Path:
+    net.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def arpa(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bigram on ten sentences, as an ARPA file: relative frequencies with half the mass for back-off."""
+    path = tmp_path_factory.mktemp("arpa") / "tiny.arpa"
+    path.write_text(arpa_text(TEXTS), encoding="utf-8")
+    return path
+
+
+def arpa_text(sentences: list[str], *, unknown: bool = True) -> str:
+    """Return a bigram model with back-off, normalised in its unigrams."""
+    tokens = [["<s>", *sentence.split(), "</s>"] for sentence in sentences]
+    unigrams = Counter(word for words in tokens for word in words if word != "<s>")
+    unigrams |= Counter({"<unk>": 1} if unknown else {})
+    total = sum(unigrams.values())
+    bigrams = Counter(pair for words in tokens for pair in pairwise(words))
+    first = Counter(pair[0] for pair in bigrams.elements())
+    lines = [
+        "\\data\\",
+        f"ngram 1={len(unigrams) + 1}",
+        f"ngram 2={len(bigrams)}",
+        "",
+        "\\1-grams:",
+        "-99\t<s>\t-0.30103",
+    ]
+    lines += [
+        f"{math.log10(count / total):.6f}\t{word}" + ("" if word == "</s>" else "\t-0.30103")
+        for word, count in unigrams.items()
+    ]
+    lines += ["", "\\2-grams:"]
+    lines += [f"{math.log10(0.5 * count / first[a]):.6f}\t{a} {b}" for (a, b), count in bigrams.items()]
+    return "\n".join([*lines, "", "\\end\\", ""])
