@@ -65,17 +65,17 @@ def read_located(text: str) -> tuple[str, str, dict[str, Option]]:
     >>> read_located("uniform")
     ('uniform', '', {})
     """
-    kind, colon, rest = text.strip().partition(":")
-    if not colon:
-        spelled = read(text)
-        if spelled.args:
-            raise SpellingError(f"cannot read {text!r}: options need names, as in {spelled.name}(option=value).")
-        return spelled.name, "", dict(spelled.options)
-    for start in [found.start() for found in re.finditer(r"\(", rest)] if rest.endswith(")") else []:
-        if re.match(r"\(\s*(\)|[A-Za-z_]\w*\s*=)", rest[start:]):
-            spelled = read("options" + rest[start:])
-            return kind, rest[:start], dict(spelled.options)
-    return kind, rest, {}
+    head, options = _split_options(text.strip())
+    kind, colon, place = head.partition(":")
+    if not colon and not _BARE_NAME.match(head):
+        raise SpellingError(f"cannot read {text[:80]!r}: write NAME, KIND:PLACE or KIND:PLACE(option=value).")
+    return kind, place, options
+
+
+def _split_options(text: str) -> tuple[str, dict[str, Option]]:
+    for found in re.finditer(r"\((?=\s*(?:\)|[A-Za-z_]\w*\s*=))", text) if text.endswith(")") else ():
+        return text[: found.start()], dict(read("options" + text[found.start() :]).options)
+    return text, {}
 
 
 def write(name: str, options: Mapping[str, object]) -> str:

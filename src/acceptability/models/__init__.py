@@ -7,14 +7,12 @@ or by the name of one that a package on this machine delivers, such as ``smollm2
 from __future__ import annotations
 
 from acceptability import registry
-from acceptability.errors import MissingExtra, ModelError, SpellingError, UnknownName
-from acceptability.models.delivered import delivered
+from acceptability.errors import ModelError, SpellingError, UnknownName
+from acceptability.models.named import delivered
 from acceptability.spelling import read_located
 from acceptability.types import Model
 
 __all__ = ["default_model", "delivered", "load_model"]
-
-_EXTRAS = {"torch": "neural", "transformers": "neural", "safetensors": "neural", "kenlm": "ngram"}
 
 
 def load_model(name: str) -> Model:
@@ -35,18 +33,7 @@ def load_model(name: str) -> Model:
         known = [*registry.names("model"), *named]
         hint = "`acceptability models` lists the kinds and the named ones."
         raise UnknownName("model", name if not place else kind, known, hint=hint) from None
-    except ModuleNotFoundError as error:
-        extra = _EXTRAS.get(str(error.name).partition(".")[0])
-        if extra is None:
-            raise
-        raise missing(name, extra) from error
     return _opened(opener, name, place, options)
-
-
-def missing(name: str, extra: str) -> MissingExtra:
-    """Return the error that says how to install what a model needs."""
-    packages = {"neural": "torch and transformers", "ngram": "kenlm"}[extra]
-    return MissingExtra(name, packages, f"'acceptability[{extra}]'")
 
 
 def default_model() -> str:

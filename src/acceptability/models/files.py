@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 from acceptability.errors import ModelError
@@ -31,3 +32,11 @@ def _digest(path: Path, size: int, changed_ns: int) -> str:
             return hashlib.file_digest(opened, "sha256").hexdigest()
     except OSError as error:
         raise ModelError(f"cannot read {path}: {error.strerror}") from error
+
+
+def is_importable(module: str) -> bool:
+    """Tell whether a package is installed, without importing it."""
+    try:
+        return find_spec(module) is not None
+    except ValueError:
+        return False

@@ -19,7 +19,7 @@ from typing import Any
 
 from acceptability.errors import MissingExtra, ModelError, QueryError
 from acceptability.home import home
-from acceptability.models.files import files_hash
+from acceptability.models.files import files_hash, is_importable
 from acceptability.types import Query
 
 _log = logging.getLogger(__name__)
@@ -129,6 +129,9 @@ def checkpoint(kind: str, place: str, *, allow_pickle: bool = False) -> Checkpoi
     if not place:
         raise ModelError(f"{kind}: which model? Write {kind}:FOLDER or {kind}:HUB_ID")
     path = Path(place).expanduser()
+    needed = ("torch", "transformers", *(("gguf", "accelerate") if path.suffix == ".gguf" else ()))
+    if not all(map(is_importable, needed)):
+        raise MissingExtra(f"{kind}:{place}", " and ".join(needed), "'acceptability[neural]'")
     if path.suffix == ".gguf" and path.is_file():
         return Checkpoint(path.name, files_hash([path]), path.parent, path.name, allow_pickle)
     if path.is_dir():
@@ -158,11 +161,9 @@ def _pickled(place: str) -> str:
 
 
 def _hub(kind: str, name: str, revision: str | None, allow_pickle: bool) -> Checkpoint:
-    try:
-        from huggingface_hub import snapshot_download
-        from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
-    except ImportError as error:
-        raise MissingExtra(f"{kind}:{name}", "torch and transformers", "'acceptability[neural]'") from error
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
     _log.info("looking for %s on the Hugging Face Hub", name)
     try:
         wanted = [*_TEXTS, _SAFE, *([_PICKLE] if allow_pickle else [])]

@@ -4,8 +4,9 @@
 minimal pairs; ``npi/wilcox``: items after Wilcox et al. (2019).
 
 Traps: the published splits hold 108,000 of the paper's 136,000 sentences. Metadata
-are joined by hyphens, but crucial items contain hyphens too. Environments are spelled
-differently in the pair files (``conditional``, ``quantifier``); the tag follows the splits.
+are joined by hyphens, but crucial items contain hyphens too. Two folders of the splits
+(``conditionals``, ``quantifiers``) are spelled otherwise than the metadata and the pair
+files; ids follow the folders, the tag ``environment`` the metadata.
 """
 
 from __future__ import annotations
@@ -30,7 +31,6 @@ _KEYS = (
     "paradigm",
 )
 _KEY = re.compile(rf"(?:^|-)({'|'.join(_KEYS)})=")
-_AS_IN_THE_SPLITS = {"conditional": "conditionals", "quantifier": "quantifiers"}
 _PAIR = re.compile(r"env=(?P<environment>\w+?)_(?P<varied>licensor=.*)")
 
 
@@ -85,5 +85,4 @@ def _condition(text: str, where: str) -> dict[str, str]:
     found = _PAIR.fullmatch(text)
     if not found:
         raise SuiteError(f"{where}: cannot read the condition {text!r}")
-    environment = found["environment"]
-    return {"environment": _AS_IN_THE_SPLITS.get(environment, environment), "condition": found["varied"]}
+    return {"environment": found["environment"], "condition": found["varied"]}

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from acceptability.errors import MissingExtra
+from acceptability.models.files import is_importable
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Delivered:
 
     def is_installed(self) -> bool:
         """Tell whether all that it needs is on this machine."""
-        return all(find_spec(module) for module in self.needs)
+        return all(map(is_importable, self.needs))
 
 
 @cache
@@ -78,7 +79,7 @@ def _sphinx() -> str:
 
 def _package(module: str, name: str) -> Path:
     """Return a package's folder without importing it."""
-    spec = find_spec(module)
+    spec = find_spec(module) if is_importable(module) else None
     if spec is None or not spec.submodule_search_locations:
         raise MissingExtra(name, f"the package {module}", delivered()[name].install)
     return Path(spec.submodule_search_locations[0])

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from acceptability import load_model
+from acceptability.errors import MissingExtra, ModelError, QueryError, SpellingError, UnknownName
+from acceptability.models import default_model, delivered
+from acceptability.types import Query
+
+
+def test_a_wrong_name_gets_a_suggestion() -> None:
+    with pytest.raises(UnknownName, match="Did you mean 'causal'"):
+        load_model("casual:gpt2")
+    with pytest.raises(UnknownName, match="Did you mean 'sphinx-trigram'"):
+        load_model("sphinx-trigam")
+
+
+def test_a_wrong_option_is_named() -> None:
+    with pytest.raises(SpellingError, match="vocab"):
+        load_model("uniform(vocab=3)")
+    with pytest.raises(ModelError, match="vocabulary is 0"):
+        load_model("uniform(vocabulary=0)")
+    with pytest.raises(ModelError, match="has no files"):
+        load_model("uniform:x")
+
+
+def test_named_models_take_no_options() -> None:
+    with pytest.raises(SpellingError, match="takes no options"):
+        load_model("sphinx-trigram(lower=False)")
+
+
+def test_a_named_model_that_is_absent_says_how_to_install_it(monkeypatch) -> None:
+    monkeypatch.setattr("acceptability.models.named.is_importable", lambda name: False)
+    with pytest.raises(MissingExtra, match="pip install --no-deps pocketsphinx"):
+        load_model("sphinx-trigram")
+    assert default_model() == "uniform"
+    assert [name for name, each in delivered().items() if each.is_installed()] == ["uniform"]
+
+
+def test_uniform_knows_only_length() -> None:
+    model = load_model("uniform(vocabulary=10)")
+    (found,) = model.run(model.encode([Query("a b c")]))
+    assert found.logprobs.tolist() == pytest.approx([-2.302585] * 3)
+    with pytest.raises(QueryError, match="no word"):
+        model.encode([Query("a", target=(1, 1))])
+
+
+def test_loading_a_neural_model_does_not_import_torch(causal_dir, own_home) -> None:
+    """The second run of a command must not wait for torch."""
+    import os
+    import subprocess
+
+    code = f"from acceptability import load_model; print(load_model({f'causal:{causal_dir}'!r}).signature)"
+    env = {**os.environ, "ACCEPTABILITY_HOME": str(own_home)}
+    first = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True).stdout
+    watch = code + "; import sys; assert not {'torch', 'transformers'} & set(sys.modules), 'loaded'"
+    second = subprocess.run([sys.executable, "-c", watch], env=env, capture_output=True, text=True, check=True).stdout
+    assert first == second != ""

@@ -1,0 +1,308 @@
+"""Causal, masked and classifying transformers against plain loops written here."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from acceptability import load_model
+from acceptability.engine.local import answers
+from acceptability.errors import MissingExtra, ModelError, QueryError, SpellingError
+from acceptability.types import Query
+from tiny import TEXTS
+
+torch = pytest.importorskip("torch")
+
+
+def said(model, texts: list[str]) -> list[float]:
+    queries = [Query(text) for text in texts]
+    found = {}
+    for batch in answers(model, queries, lambda _: False):
+        found |= {place: float(each.logprobs.sum()) for place, each in batch}
+    return [found[place] for place in range(len(texts))]
+
+
+def plain_causal(folder: Path, text: str, *, bos: bool = True) -> list[float]:
+    """One text, no batch, no padding, a full log-softmax."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    net = AutoModelForCausalLM.from_pretrained(folder).eval()
+    ids = ([tokenizer.bos_token_id] if bos else []) + tokenizer(text, add_special_tokens=False)["input_ids"]
+    with torch.no_grad():
+        table = net(torch.tensor([ids])).logits[0].log_softmax(-1)
+    return [float(table[place - 1, ids[place]]) for place in range(1, len(ids))]
+
+
+def plain_masked(folder: Path, text: str, *, word_l2r: bool) -> list[float]:
+    """One mask, one forward pass."""
+    from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    net = AutoModelForMaskedLM.from_pretrained(folder).eval()
+    coded = tokenizer(text)
+    ids, words = coded["input_ids"], coded.word_ids()
+    found = []
+    for place in range(1, len(ids) - 1):
+        shown = list(ids)
+        for later in range(place, len(ids) - 1):
+            if later == place or (word_l2r and words[later] == words[place]):
+                shown[later] = tokenizer.mask_token_id
+        with torch.no_grad():
+            found.append(float(net(torch.tensor([shown])).logits[0, place].log_softmax(-1)[ids[place]]))
+    return found
+
+
+@pytest.fixture(params=["causal", "masked", "masked_l2r"])
+def spelled(request, causal_dir: Path, masked_dir: Path) -> tuple[str, object]:
+    if request.param == "causal":
+        return f"causal:{causal_dir}", lambda text: plain_causal(causal_dir, text)
+    l2r = request.param == "masked_l2r"
+    variant = "word_l2r" if l2r else "pll"
+    return f"masked:{masked_dir}(variant={variant!r})", lambda text: plain_masked(masked_dir, text, word_l2r=l2r)
+
+
+def test_scores_equal_a_plain_loop_alone_in_batches_and_in_any_order(spelled) -> None:
+    name, plain = spelled
+    expected = [sum(plain(text)) for text in TEXTS]
+    model = load_model(name)
+    assert len({round(each, 3) for each in expected}) == len(TEXTS), "a test that cannot fail"
+    assert [said(model, [text])[0] for text in TEXTS] == pytest.approx(expected, abs=1e-4)
+    for seed in range(5):
+        order = random.Random(seed).sample(range(len(TEXTS)), k=len(TEXTS))
+        found = said(model, [TEXTS[place] for place in order])
+        assert found == pytest.approx([expected[place] for place in order], abs=1e-4)
+    many = said(model, TEXTS * 40)
+    assert many == pytest.approx(expected * 40, abs=1e-4)
+
+
+def test_the_padding_side_of_the_tokenizer_changes_nothing(spelled, tmp_path: Path) -> None:
+    name, _ = spelled
+    kind, _, place = name.partition(":")
+    folder, bracket, options = place.partition("(")
+    other = tmp_path / "left"
+    shutil.copytree(folder, other)
+    config = other / "tokenizer_config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | {"padding_side": "left"}))
+    left, right = load_model(f"{kind}:{other}{bracket}{options}"), load_model(name)
+    assert said(left, TEXTS) == pytest.approx(said(right, TEXTS), abs=1e-5)
+
+
+def test_tokens_stand_where_the_text_says(spelled) -> None:
+    name, _ = spelled
+    model = load_model(name)
+    text = TEXTS[4]
+    (found,) = model.run(model.encode([Query(text)]))
+    pieces = [text[start:end] for start, end in found.offsets]
+    assert "".join(pieces).replace(" ", "") == text.replace(" ", "")
+
+
+def test_the_start_token_is_a_choice_and_in_the_signature(causal_dir: Path) -> None:
+    own, none = load_model(f"causal:{causal_dir}"), load_model(f"causal:{causal_dir}(bos=None)")
+    assert "bos='<|end|>'" in own.signature
+    assert "bos=None" in none.signature
+    text = "The cats sleep."
+    (with_bos,), (without,) = own.run(own.encode([Query(text)])), none.run(none.encode([Query(text)]))
+    assert len(with_bos.tokens) == len(without.tokens) + 1
+    assert without.logprobs.tolist() == pytest.approx(plain_causal(causal_dir, text, bos=False), abs=1e-4)
+    with pytest.raises(ModelError, match="no token '<x>'"):
+        load_model(f"causal:{causal_dir}(bos='<x>')").encode([Query(text)])
+
+
+def test_a_tokenizer_without_a_start_token_is_said_so(causal_dir: Path, tmp_path: Path) -> None:
+    shutil.copytree(causal_dir, tmp_path / "m")
+    config = tmp_path / "m" / "tokenizer_config.json"
+    config.write_text(json.dumps({**json.loads(config.read_text()), "bos_token": None}))
+    assert "bos=None" in load_model(f"causal:{tmp_path / 'm'}").signature
+
+
+def test_the_end_token_is_scored_when_asked_for(causal_dir: Path) -> None:
+    model = load_model(f"causal:{causal_dir}(eos=True)")
+    (found,) = model.run(model.encode([Query("The cats sleep.")]))
+    assert found.tokens[-1] == "<|end|>"
+    assert found.offsets[-1] == (15, 15)
+
+
+def test_a_context_conditions_but_is_not_scored(causal_dir: Path) -> None:
+    model = load_model(f"causal:{causal_dir}")
+    (found,) = model.run(model.encode([Query("cats sleep.", context="The")]))
+    assert sum(found.logprobs) == pytest.approx(sum(plain_causal(causal_dir, "The cats sleep.")[-len(found.tokens) :]))
+    assert found.offsets[0][0] == 0
+
+
+@pytest.mark.parametrize("kind", ["causal", "masked"])
+def test_a_target_is_scored_alone(kind: str, causal_dir: Path, masked_dir: Path) -> None:
+    folder = {"causal": causal_dir, "masked": masked_dir}[kind]
+    model = load_model(f"{kind}:{folder}")
+    text = "The cats that the dog chased have slept since noon."
+    start = text.index("chased")
+    (found,) = model.run(model.encode([Query(text, target=(start, start + 6))]))
+    assert "".join(text[a:b] for a, b in found.offsets).strip() == "chased"
+    if kind == "causal":
+        (whole,) = model.run(model.encode([Query(text)]))
+        kept = [lp for (a, b), lp in zip(whole.offsets, whole.logprobs, strict=True) if a < start + 6 and b > start]
+        assert found.logprobs.tolist() == pytest.approx(kept, abs=1e-5)
+
+
+def test_masked_target_tokens_are_masked_together(masked_dir: Path) -> None:
+    from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+    text, word = "A linguist was reading the unacceptable sentences again!", "unacceptable"
+    start = text.index(word)
+    model = load_model(f"masked:{masked_dir}")
+    (found,) = model.run(model.encode([Query(text, target=(start, start + len(word)))]))
+    tokenizer = AutoTokenizer.from_pretrained(masked_dir)
+    net = AutoModelForMaskedLM.from_pretrained(masked_dir).eval()
+    coded = tokenizer(text, return_offsets_mapping=True)
+    places = [i for i, (a, b) in enumerate(coded["offset_mapping"]) if a >= start and b <= start + len(word) and b > a]
+    assert len(places) > 1
+    shown = [tokenizer.mask_token_id if i in places else each for i, each in enumerate(coded["input_ids"])]
+    with torch.no_grad():
+        table = net(torch.tensor([shown])).logits[0].log_softmax(-1)
+    expected = [float(table[i, coded["input_ids"][i]]) for i in places]
+    assert found.logprobs.tolist() == pytest.approx(expected, abs=1e-4)
+
+
+def test_a_text_that_is_too_long_is_an_error_that_names_it(spelled) -> None:
+    name, _ = spelled
+    with pytest.raises(QueryError, match="the model reads at most 64") as caught:
+        load_model(name).encode([Query("fine"), Query("cats " * 100)])
+    assert caught.value.index == 1
+
+
+def test_unknown_tokens_only_is_an_error(masked_dir: Path) -> None:
+    with pytest.raises(QueryError, match="knows none"):
+        load_model(f"masked:{masked_dir}").encode([Query("猫 犬")])
+
+
+def test_the_signature_needs_no_weights_and_follows_the_files(causal_dir: Path, tmp_path: Path) -> None:
+    first = load_model(f"causal:{causal_dir}")
+    signature = first.signature
+    assert "net" not in vars(first)
+    shutil.copytree(causal_dir, tmp_path / causal_dir.name)
+    copy = tmp_path / causal_dir.name
+    assert load_model(f"causal:{copy}").signature == signature
+    config = copy / "config.json"
+    config.write_text(config.read_text().replace("gelu_new", "gelu"))
+    assert load_model(f"causal:{copy}").signature != signature
+
+
+def test_precision_is_in_the_signature_and_the_device_is_not(causal_dir: Path) -> None:
+    half = load_model(f"causal:{causal_dir}(dtype='bfloat16')")
+    assert "bfloat16" in half.signature
+    assert load_model(f"causal:{causal_dir}(device='cpu')").signature == load_model(f"causal:{causal_dir}").signature
+    assert said(half, TEXTS) == pytest.approx(said(load_model(f"causal:{causal_dir}"), TEXTS), rel=0.05)
+
+
+def test_pickle_weights_are_refused_unless_asked_for(causal_dir: Path, tmp_path: Path) -> None:
+    from transformers import AutoModelForCausalLM
+
+    folder = tmp_path / "pickled"
+    shutil.copytree(causal_dir, folder)
+    net = AutoModelForCausalLM.from_pretrained(causal_dir)
+    torch.save(net.state_dict(), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(ModelError, match="allow_pickle=True"):
+        load_model(f"causal:{folder}")
+    trusted = load_model(f"causal:{folder}(allow_pickle=True)")
+    assert said(trusted, TEXTS) == pytest.approx(said(load_model(f"causal:{causal_dir}"), TEXTS), abs=1e-5)
+
+
+def test_a_checkpoint_without_the_head_is_not_filled_with_random_weights(masked_dir: Path) -> None:
+    model = load_model(f"classifier:{masked_dir}")
+    with pytest.raises(ModelError, match=r"no weights for .*classifier"):
+        model.run(model.encode([Query("The cats sleep.")]))
+
+
+def test_a_causal_model_has_no_mask(causal_dir: Path) -> None:
+    with pytest.raises(ModelError, match="no mask token"):
+        load_model(f"masked:{causal_dir}").encode([Query("x")])
+
+
+def test_a_classifier_gives_two_logits(classifier_dir: Path) -> None:
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    model = load_model(f"classifier:{classifier_dir}")
+    found = {}
+    for batch in answers(model, [Query(text) for text in TEXTS], lambda _: False):
+        found |= dict(batch)
+    tokenizer = AutoTokenizer.from_pretrained(classifier_dir)
+    net = AutoModelForSequenceClassification.from_pretrained(classifier_dir).eval()
+    for place, text in enumerate(TEXTS):
+        with torch.no_grad():
+            expected = net(**tokenizer(text, return_tensors="pt")).logits[0].tolist()
+        assert list(found[place].logits) == pytest.approx(expected, abs=1e-4)
+    turned = load_model(f"classifier:{classifier_dir}(acceptable=0)")
+    (said_turned,) = turned.run(turned.encode([Query(TEXTS[0])]))
+    assert said_turned.logits == pytest.approx(found[0].logits[::-1], abs=1e-4)
+    with pytest.raises(QueryError, match="whole sentences"):
+        model.encode([Query("The cats", target=(0, 3))])
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("causal:", "which model"),
+        ("causal:/no/such/folder", "no such folder"),
+        ("causal:no such model!", "no such folder"),
+        ("causal:nobody/nothing", "Hub gave nothing"),
+    ],
+)
+def test_models_that_are_not_there(name: str, message: str) -> None:
+    with pytest.raises(ModelError, match=message):
+        load_model(name)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"), [("(dtype='int8')", "dtype is 'int8'"), ("(variant='x')", "variant"), ("(bos=1)", "bos")]
+)
+def test_wrong_options(options: str, message: str, masked_dir: Path) -> None:
+    with pytest.raises((ModelError, SpellingError), match=message):
+        load_model(f"masked:{masked_dir}{options}")
+
+
+def test_a_folder_that_is_no_model(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"no config\.json"):
+        load_model(f"causal:{tmp_path}")
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(ModelError, match="no \\*\\.safetensors"):
+        load_model(f"causal:{tmp_path}")
+    (tmp_path / "model.safetensors").write_bytes(b"nonsense")
+    with pytest.raises(ModelError, match="cannot open the model"):
+        load_model(f"causal:{tmp_path}").encode([Query("x")])
+
+
+def test_the_hub_is_read_at_a_commit(causal_dir: Path, tmp_path: Path, monkeypatch) -> None:
+    """A cache laid out as the Hub's client does stands in for the Hub."""
+    import huggingface_hub.constants as hub
+
+    commit = "607a30d783dfa663caf39e06633721c8d4cfcd7e"
+    folder = tmp_path / "models--someone--tiny"
+    shutil.copytree(causal_dir, folder / "snapshots" / commit)
+    (folder / "refs").mkdir()
+    (folder / "refs" / "main").write_text(commit)
+    monkeypatch.setattr(hub, "HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr("huggingface_hub._snapshot_download.constants.HF_HUB_CACHE", str(tmp_path))
+    model = load_model("causal:someone/tiny")
+    assert model.signature.startswith("causal:someone/tiny@607a30d783df(")
+    assert said(model, TEXTS) == pytest.approx(said(load_model(f"causal:{causal_dir}"), TEXTS), abs=1e-5)
+    assert load_model(f"causal:someone/tiny@{commit}").signature == model.signature
+
+
+def test_a_missing_extra_names_the_pip_command(monkeypatch, causal_dir: Path) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'acceptability\[neural\]'"):
+        load_model(f"causal:{causal_dir}")
+
+
+def test_scores_are_float32(causal_dir: Path) -> None:
+    model = load_model(f"causal:{causal_dir}")
+    (found,) = model.run(model.encode([Query("The cats sleep.")]))
+    assert found.logprobs.dtype == np.float32

@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import gzip
+import math
+from pathlib import Path
+
+import pytest
+
+from acceptability import load_model
+from acceptability.errors import MissingExtra, ModelError, QueryError
+from acceptability.models.arpa import LN10, Arpa
+from acceptability.models.named import delivered
+from acceptability.types import Query
+from tiny import TEXTS, arpa_text
+
+
+def said(model, text: str, **kwargs: object):
+    return model.run(model.encode([Query(text, **kwargs)]))[0]
+
+
+def test_probabilities_by_hand(tmp_path: Path) -> None:
+    path = tmp_path / "hand.arpa"
+    path.write_text(
+        "\\data\\\nngram 1=4\nngram 2=2\n\n\\1-grams:\n-99\t<s>\t-0.3\n-1.0\tthe\t-0.2\n-2.0\tcat\n-0.5\t</s>\n\n"
+        "\\2-grams:\n-0.4\t<s> the\n-0.6\tthe cat\n\n\\end\\\n"
+    )
+    model = load_model(f"ngram:{path}(eos=True)")
+    found = said(model, "the cat")
+    # p(the|<s>) and p(cat|the) are seen; </s> after cat backs off without a weight.
+    assert found.logprobs.tolist() == pytest.approx([-0.4 * LN10, -0.6 * LN10, -0.5 * LN10], rel=1e-6)
+    found = said(model, "cat the")
+    # Both back off: from <s> with its weight -0.3, from cat with none.
+    assert found.logprobs.tolist()[:2] == pytest.approx([-2.3 * LN10, -1.0 * LN10], rel=1e-6)
+
+
+def test_an_unknown_word_has_its_policy(tmp_path: Path) -> None:
+    path = tmp_path / "closed.arpa"
+    path.write_text(arpa_text(["the cat sleeps"], unknown=False))
+    words = Arpa(path).vocabulary
+    uniform = said(load_model(f"ngram:{path}"), "the zebra sleeps")
+    assert uniform.logprobs[1] == pytest.approx(-math.log(words))
+    number = load_model(f"ngram:{path}(unknown=-9)")
+    assert said(number, "the zebra sleeps").logprobs[1] == -9
+    assert "unknown=-9" in number.signature
+    opened = tmp_path / "open.arpa"
+    opened.write_text(arpa_text(["the cat sleeps"]))
+    found = said(load_model(f"ngram:{opened}"), "the zebra sleeps")
+    assert found.logprobs[1] == pytest.approx(math.log(0.5) + Arpa(opened).logprobs[("<unk>",)], rel=1e-4)
+    with pytest.raises(QueryError, match="knows none of its words"):
+        said(load_model(f"ngram:{opened}"), "zebra gnu")
+
+
+def test_words_are_cut_as_the_options_say(arpa: Path) -> None:
+    text = "The cats isn't, sleep."
+    assert said(load_model(f"ngram:{arpa}"), text).tokens == ("The", "cats", "isn't,", "sleep.")
+    assert said(load_model(f"ngram:{arpa}(units='words')"), text).tokens == ("The", "cats", "isn't", "sleep")
+    marks = load_model(f"ngram:{arpa}(units='punctuation', lower=True)")
+    assert said(marks, "the cats isn't, sleep.").tokens == ("the", "cats", "isn't", ",", "sleep", ".")
+    with pytest.raises(ModelError, match="units is 'letters'"):
+        load_model(f"ngram:{arpa}(units='letters')")
+    with pytest.raises(ModelError, match="unknown is 1"):
+        load_model(f"ngram:{arpa}(unknown=1)")
+
+
+def test_context_and_target(arpa: Path) -> None:
+    model = load_model(f"ngram:{arpa}")
+    whole = said(model, "The cats sleep.")
+    after = said(model, "cats sleep.", context="The")
+    assert after.logprobs.tolist() == whole.logprobs.tolist()[1:]
+    assert after.offsets == ((0, 4), (5, 11))
+    part = said(model, "The cats sleep.", target=(4, 8))
+    assert (part.tokens, part.logprobs.tolist()) == (("cats",), whole.logprobs.tolist()[1:2])
+
+
+def test_a_gzipped_file_is_the_same_model(arpa: Path, tmp_path: Path) -> None:
+    packed = tmp_path / "tiny.arpa.gz"
+    packed.write_bytes(gzip.compress(arpa.read_bytes()))
+    for text in TEXTS:
+        plain, other = said(load_model(f"ngram:{arpa}"), text), said(load_model(f"ngram:{packed}"), text)
+        assert plain.logprobs.tolist() == other.logprobs.tolist()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"hello", "no n-gram model that we know"),
+        (b"\\data\\\nngram 1=2\n\n\\1-grams:\n-1\ta\n\\end\\\n", "declares"),
+        (b"\\data\\\nngram 1=1\n\n\\1-grams:\n-1\ta\n", "last line"),
+        (b"\\data\\\nngram 1=1\n\n\\1-grams:\nx\ta\n\\end\\\n", "line 5"),
+        (b"\\data\\\nngram 1=1\n\n\\1-grams:\n-1\ta b c\n\\end\\\n", "line 5"),
+        (b"\x1f\x8bnot gzip", "cannot be read"),
+    ],
+)
+def test_damaged_files(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "bad.arpa"
+    path.write_bytes(content)
+    with pytest.raises(ModelError, match=message):
+        said(load_model(f"ngram:{path}"), "a")
+
+
+def test_a_file_that_is_not_there() -> None:
+    with pytest.raises(ModelError, match="cannot open the n-gram model"):
+        load_model("ngram:/no/such/file")
+
+
+def test_kenlm_binaries_are_told_apart_and_need_kenlm(tmp_path: Path, monkeypatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "kenlm", None)
+    path = tmp_path / "m.bin"
+    path.write_bytes(b"mmap lm http://kheafield.com/code format version 5\n\x00")
+    with pytest.raises(MissingExtra, match=r"acceptability\[ngram\]"):
+        said(load_model(f"ngram:{path}"), "a")
+
+
+def test_kenlm_gives_the_same_numbers(arpa: Path) -> None:
+    pytest.importorskip("kenlm", reason="kenlm is not installed (make install)")
+    from acceptability.models.ngram import KenLM
+
+    ours, theirs = Arpa(arpa), KenLM(arpa)
+    for text in TEXTS:
+        history = ["<s>"]
+        for word in [*text.split(), "</s>"]:
+            assert theirs.logprob(word, history) == pytest.approx(ours.logprob(word, history), abs=1e-4)
+            history.append(word)
+
+
+@pytest.mark.skipif(not delivered()["sphinx-trigram"].is_installed(), reason="pocketsphinx is not installed")
+def test_the_sphinx_trigram() -> None:
+    model = load_model("sphinx-trigram")
+    found = said(model, "The cat, sleeps!")
+    assert found.tokens == ("the", "cat", "sleeps")
+    assert found.logprobs[1] == pytest.approx(-7.4725, abs=1e-3)
+    unknown = said(model, "The xyzzyq sleeps.")
+    assert unknown.logprobs[1] == pytest.approx(-math.log(72547))
+    assert said(model, "She isn't here.").logprobs.sum() > said(model, "She aren't here.").logprobs.sum()
+
+
+def test_a_sphinx_model_needs_pocketsphinx(tmp_path: Path, monkeypatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "pocketsphinx", None)
+    path = tmp_path / "m.bin"
+    path.write_bytes(b"Trie Language Model\x03c\x1b\x01\x00")
+    with pytest.raises(MissingExtra, match="pocketsphinx"):
+        said(load_model(f"ngram:{path}"), "a")
