@@ -25,6 +25,7 @@ RANKS = [
     {"measuring"},
     {"report"},
     {"cli"},
+    {"__main__"},
 ]
 RANK = {room: rank for rank, rooms in enumerate(RANKS) for room in rooms}
 

@@ -35,15 +35,19 @@ for _module in (score, evaluate, measure, compare, judge, study, demo, models, r
     app.command(name=_module.__name__.rpartition(".")[2])(_module.command)
 
 
-@app.callback()
-def _common(
-    version: bool = typer.Option(False, "--version", help="Print the version and stop.", is_eager=True),
-) -> None:
-    if version:
-        from acceptability import __version__
-
+def _print_version(asked: bool) -> None:
+    if asked:
         typer.echo(f"acceptability {__version__}")
         raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: bool = typer.Option(
+        False, "--version", help="Print the version and stop.", is_eager=True, callback=_print_version
+    ),
+) -> None:
+    """Options of the program itself, before any command."""
 
 
 def main() -> None:

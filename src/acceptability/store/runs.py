@@ -49,7 +49,7 @@ def runs_folder() -> Path:
 def save_run(command: str, arguments: str, rows: Sequence[Row], units: Iterable[Row], signatures: Iterable[str]) -> Run:
     """Save what a command computed, and return the run with its new id."""
     now = datetime.now(UTC)
-    name = f"{now:%Y%m%d-%H%M%S}-{command}-{secrets.token_hex(3)}"
+    name = f"{now:%Y%m%d-%H%M%S-%f}-{command}-{secrets.token_hex(2)}"
     run = Run(name, command, arguments, now.isoformat(timespec="seconds"), __version__, len(rows), tuple(signatures))
     draft = runs_folder() / f".{name}.{os.getpid()}"
     try:

@@ -1,0 +1,5 @@
+"""``python -m acceptability``: the command line."""
+
+from acceptability.cli import main
+
+main()

@@ -1,0 +1,215 @@
+"""The command line as a person types it: what comes out where, and what happens on bad input."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from acceptability.suites import catalog
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def run(own_home: Path, tmp_path: Path) -> Run:
+    """Run the real program, in an empty folder, with a home of its own."""
+
+    def typed(*arguments: str, code: int = 0, **env: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "acceptability", *map(str, arguments)]
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            encoding="utf-8",
+            cwd=tmp_path,
+            env={**os.environ, "ACCEPTABILITY_HOME": str(own_home), "COLUMNS": "200", **env},
+        )
+        assert done.returncode == code, done.stderr
+        return done
+
+    return typed
+
+
+def fails(run: Run, message: str, *arguments: str, **env: str) -> None:
+    """One clear line on stderr, nothing on stdout, exit status 1."""
+    done = run(*arguments, code=1, **env)
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("error: ")
+    assert message in last
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_suites_are_listed_with_their_counts(run: Run) -> None:
+    rows = {row["id"]: row for row in json.loads(run("suites", "--json").stdout)}
+    for entry in catalog():
+        assert (rows[entry.id]["sentences"], rows[entry.id]["contrasts"]) == (entry.sentences, entry.contrasts)
+    table = run("suites").stdout
+    assert all(entry.id in table for entry in catalog())
+
+
+def test_a_suite_is_shown_exported_and_verified(run: Run, tmp_path: Path) -> None:
+    assert "licence:" in run("suites", "show", "blimp").stdout
+    assert "same sentence twice" in run("suites", "show", "blimp").stdout
+    assert json.loads(run("suites", "show", "cola", "--json").stdout)[0]["id"] == "cola/train"
+    run("suites", "export", "starter", "--out", "s.jsonl")
+    row = json.loads((tmp_path / "s.jsonl").read_text().splitlines()[0])
+    assert list(row) == ["id", "text", "label", "rating", "regions", "tags", "better_than"]
+    shown = run("suites", "show", "s.jsonl").stdout
+    assert "contrasts:   383" in shown
+    assert "ok" in run("suites", "verify", "starter").stdout
+
+
+def test_verify_names_the_file_with_one_changed_byte(run: Run, data: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "data" / "npi"
+    folder.mkdir(parents=True)
+    content = bytearray((data / "npi" / "environment=wilcox_sentences.tsv").read_bytes())
+    content[-5] ^= 1
+    (folder / "environment=wilcox_sentences.tsv").write_bytes(content)
+    done = run("suites", "verify", "npi/wilcox", code=1, ACCEPTABILITY_DATA=str(tmp_path / "data"))
+    assert "NOT OK" in done.stdout
+    assert "environment=wilcox_sentences.tsv is not the published file" in done.stderr
+
+
+def test_score_gives_rows_and_saves_a_run(run: Run, own_home: Path, tmp_path: Path) -> None:
+    done = run("score", "starter", "uniform")
+    rows = list(csv.DictReader(done.stdout.splitlines(), delimiter="\t"))
+    assert list(rows[0]) == ["sentence_id", "text", "score"]
+    assert len(rows) == 838
+    run("score", "starter", "uniform", "--out", "out.csv", "--reduce", "mean_lp")
+    with (tmp_path / "out.csv").open(newline="") as opened:
+        assert {row["score"] for row in csv.DictReader(opened)} == {"-10.819778442382812"}
+    tokens = json.loads(run("score", "starter", "uniform", "--tokens", "--json").stdout)
+    assert set(tokens[0]) == {"sentence_id", "token", "start", "end", "logprob"}
+    runs = json.loads(run("runs", "--json").stdout)
+    assert len(runs) == 3
+    assert runs[0]["id"] in done.stderr
+    assert (own_home / "runs" / runs[0]["id"] / "results.csv").is_file()
+
+
+def test_evaluate_prints_a_table_or_json(run: Run) -> None:
+    done = run("evaluate", "starter", "-m", "uniform", "-M", "PairAccuracy(ties=0.5)", "--by", "phenomenon")
+    assert "0.5065" in done.stdout
+    assert "macro(phenomenon)" in done.stdout
+    assert "|suite:starter#" in done.stderr
+    found = json.loads(run("evaluate", "starter", "-m", "uniform", "--json").stdout)
+    wanted = {"measure", "model", "value", "low", "high", "n", "group", "signature"}
+    assert all(wanted <= set(row) for row in found)
+    assert [row["measure"] for row in found] == ["PairAccuracy(ties=0.0)", "PBC()"]
+
+
+def test_measure_reads_scores_and_keeps_the_order_asked(run: Run, tmp_path: Path) -> None:
+    run("score", "starter", "uniform", "--out", "s.jsonl")
+    asked = ["PBC()", "PairAccuracy(ties=0.5)"]
+    found = json.loads(
+        run("measure", "starter", "--scores", "s.jsonl", "-M", asked[0], "-M", asked[1], "--json").stdout
+    )
+    assert [row["measure"] for row in found] == asked
+    direct = json.loads(run("evaluate", "starter", "-m", "uniform", "-M", asked[0], "-M", asked[1], "--json").stdout)
+    assert [row["value"] for row in found] == [row["value"] for row in direct]
+
+
+def test_judge_says_which_is_better(run: Run) -> None:
+    done = run("judge", "Cats sleep.", "Cats sleep sleep.", "--model", "uniform")
+    assert "better by 10.8198: Cats sleep." in done.stdout
+    assert "sleep. 15.6" in done.stdout
+    found = json.loads(run("judge", "A b.", "B a.", "--model", "uniform", "--json").stdout)
+    assert found["better"] is None
+
+
+def test_judge_has_a_default_model() -> None:
+    from acceptability.models import default_model, delivered
+
+    assert default_model() in delivered()
+
+
+def test_compare_and_study(run: Run, tmp_path: Path, arpa: Path) -> None:
+    found = json.loads(run("compare", "starter", "-m", "uniform", "-m", "uniform(vocabulary=9)", "--json").stdout)
+    assert [row["difference"] for row in found] == pytest.approx([0.0, 0.0], abs=1e-12)
+    (tmp_path / "mine.toml").write_text('suites = ["starter"]\nmodels = ["uniform"]\nmeasures = ["PairAccuracy"]\n')
+    done = run("study", "mine.toml", "--page", "mine.html")
+    assert "PairAccuracy" in done.stdout
+    assert "<table>" in (tmp_path / "mine.html").read_text()
+    (tmp_path / "bad.toml").write_text('suits = ["starter"]\n')
+    fails(run, "Did you mean 'suites'", "study", "bad.toml")
+    (tmp_path / "worse.toml").write_text("suites = 3\n")
+    fails(run, "must be a list of texts", "study", "worse.toml")
+
+
+def test_models_doctor_and_version(run: Run) -> None:
+    found = json.loads(run("models", "--json").stdout)
+    assert {row["kind"] for row in found["kinds"]} >= {"causal", "masked", "ngram", "classifier"}
+    assert "uniform" in {row["name"] for row in found["named"]}
+    assert json.loads(run("doctor", "--json").stdout)["acceptability"] in run("--version").stdout
+
+
+def test_a_users_own_pairs(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text("Gut,Schlecht,Thema\nEin Hund bellt laut.,Ein Hund.,kurz\n")
+    done = run("evaluate", "mine.csv", "-m", "uniform", "--columns", "good=Gut,bad=Schlecht", "--json")
+    assert json.loads(done.stdout)[0]["value"] == 0.0
+
+
+class TestBadInput:
+    def test_unknown_names_get_a_suggestion(self, run: Run) -> None:
+        fails(run, "Did you mean 'blimp'", "evaluate", "blmip", "-m", "uniform")
+        fails(run, "Did you mean 'causal'", "evaluate", "starter", "-m", "casual:gpt2")
+        fails(run, "Did you mean 'PairAccuracy'", "evaluate", "starter", "-m", "uniform", "-M", "PairAcuracy")
+        fails(run, "Did you mean 'mean_lp'", "score", "starter", "uniform", "--reduce", "mean_pl")
+        fails(run, "Did you mean 'starter'", "suites", "fetch", "startr")
+
+    def test_suite_files(self, run: Run, tmp_path: Path) -> None:
+        cases = {
+            "missing.csv": ("sentences\nA b.\n", "has no column of sentences"),
+            "twice.csv": ("id,text\n1,A b.\n1,C d.\n", "the id '1' stands already in line 2"),
+            "pair.jsonl": ('{"id": "a", "text": "A b.", "better_than": ["z"]}\n', "no sentence of that id"),
+            "empty.csv": ("id,text\n7,\n", "sentence '7' is empty"),
+        }
+        for name, (text, message) in cases.items():
+            (tmp_path / name).write_text(text)
+            fails(run, message, "evaluate", name, "-m", "uniform")
+        (tmp_path / "latin.csv").write_bytes("text\nA b é.\n".encode("latin-1"))
+        fails(run, "is not UTF-8", "evaluate", "latin.csv", "-m", "uniform")
+
+    def test_score_files(self, run: Run, tmp_path: Path) -> None:
+        cases = {
+            "nan.csv": ("sentence_id,score\nnpi_licensing/1/good,nan\n", "score is 'nan'"),
+            "inf.csv": ("sentence_id,score\nnpi_licensing/1/good,-inf\n", "score is '-inf'"),
+            "lacks.csv": ("sentence_id,score\nnobody,1\n", "has no sentence with the id 'nobody'"),
+            "few.csv": ("sentence_id,score\nnpi_licensing/1/good,1\n", "which the measure needs"),
+        }
+        for name, (text, message) in cases.items():
+            (tmp_path / name).write_text(text)
+            fails(run, message, "measure", "starter", "--scores", name)
+        fails(run, "cannot read", "measure", "starter", "--scores", "nowhere.csv")
+
+    def test_sentences_that_a_model_cannot_take(self, run: Run, tmp_path: Path, causal_dir: Path) -> None:
+        (tmp_path / "long.csv").write_text("id,text\nx9,{}\n".format("cats " * 99))
+        fails(run, "cannot score sentence 'x9'", "score", "long.csv", f"causal:{causal_dir}")
+        fails(run, "is empty", "judge", " ", "--model", "uniform")
+
+    def test_a_damaged_store(self, run: Run, own_home: Path) -> None:
+        (own_home / "scores.sqlite").write_bytes(b"rubbish" * 999)
+        fails(run, "is damaged", "score", "starter", "uniform")
+
+    def test_a_missing_extra(self, run: Run, tmp_path: Path) -> None:
+        """A package that is not there, as a blocked import shows it."""
+        (tmp_path / "site").mkdir()
+        (tmp_path / "site" / "sitecustomize.py").write_text("import sys; sys.modules['torch'] = None\n")
+        message = "pip install 'acceptability[neural]'"
+        fails(run, message, "judge", "A b.", "--model", "causal:gpt2", PYTHONPATH=str(tmp_path / "site"))
+
+    def test_usage_errors_keep_their_own_exit_status(self, run: Run) -> None:
+        run("evaluate", code=2)
+        run("nonsense", code=2)
+
+    def test_wrong_options(self, run: Run) -> None:
+        fails(run, "write MEANING=COLUMN", "evaluate", "starter", "-m", "uniform", "--columns", "text")
+        fails(run, "ends in .csv", "score", "starter", "uniform", "--out", "x.xlsx")
+        fails(run, "has no tag 'nothing'", "evaluate", "starter", "-m", "uniform", "--by", "nothing")
+        fails(run, "rows lack that tag", "evaluate", "starter", "-m", "uniform", "--resample-by", "nothing")

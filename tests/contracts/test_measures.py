@@ -1,0 +1,58 @@
+"""What holds for every registered measure, plug-ins included."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from acceptability import registry
+from acceptability.measures import load_measure
+from acceptability.measuring import measure as measured
+from acceptability.signature import parse
+from acceptability.stats.bootstrap import Bootstrap
+from acceptability.types import Scores, Sentence, Suite, contrast
+
+GENERATOR = random.Random(3)
+SENTENCES = [
+    Sentence(f"s{i}", f"Sentence {i}.", label=i % 2, rating=GENERATOR.gauss(i % 2, 1), tags={"kind": "xyz"[i // 2 % 3]})
+    for i in range(60)
+]
+SUITE = Suite("made", tuple(SENTENCES), tuple(contrast(SENTENCES[i + 1], SENTENCES[i]) for i in range(0, 60, 2)))
+SCORES = Scores({each.id: GENERATOR.gauss(each.label, 1) for each in SENTENCES}, "made")
+
+
+@pytest.mark.parametrize("name", registry.names("measure"))
+class TestEveryMeasure:
+    def test_its_repr_reads_back(self, name: str) -> None:
+        assert load_measure(repr(load_measure(name))) == load_measure(name)
+
+    def test_row_order_is_irrelevant(self, name: str) -> None:
+        measure = load_measure(name)
+        order = random.Random(1).sample(SENTENCES, k=60)
+        turned = Suite("made", tuple(order), SUITE.contrasts[::-1])
+        first, second = measure.units(SUITE, SCORES), measure.units(turned, SCORES)
+        assert measure.value(first) == pytest.approx(measure.value(second), abs=1e-12)
+        shuffled = np.random.default_rng(0).permutation(len(first))
+        assert measure.value(first.take(shuffled)) == pytest.approx(measure.value(first), abs=1e-12)
+
+    def test_it_has_an_interval_groups_and_a_signature(self, name: str) -> None:
+        results = measured(SUITE, SCORES, [name], by="kind", bootstrap=Bootstrap(200))
+        overall = results[0]
+        assert overall.low < overall.value < overall.high
+        fields = parse(overall.signature)
+        assert load_measure(fields["measure"]) == load_measure(name)
+        assert fields["n"] == str(overall.n)
+        assert SUITE.hash in fields["suite"]
+
+    def test_columns_are_as_long_as_the_rows(self, name: str) -> None:
+        units = load_measure(name).units(SUITE, SCORES)
+        assert {len(column) for column in units.columns.values()} == {len(units)} == {len(units.tags)}
+
+    def test_the_suite_and_the_scores_stay_as_they_were(self, name: str) -> None:
+        before, scores = SUITE.hash, dict(SCORES.values)
+        load_measure(name).units(SUITE, SCORES)
+        assert replace(SUITE).hash == before
+        assert dict(SCORES.values) == scores

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from acceptability.errors import StoreError
+from acceptability.measuring import evaluate
+from acceptability.store.runs import save_run, saved_runs, unit_rows
+
+
+def test_a_run_is_saved_as_json_and_csv_and_listed(own_home: Path) -> None:
+    results = evaluate("starter", ["uniform"], measures=["PairAccuracy"], by="phenomenon")
+    rows = [each.row() for each in results]
+    run = save_run("evaluate", "starter -m uniform", rows, unit_rows(results), [each.signature for each in results])
+    assert saved_runs() == [run]
+    assert json.loads((run.folder / "results.json").read_text()) == rows
+    with (run.folder / "results.csv").open(newline="") as opened:
+        assert len(list(csv.DictReader(opened))) == len(rows)
+    units = json.loads((run.folder / "units.json").read_text())
+    assert len(units) == results[0].n
+    assert sum(unit["correct"] for unit in units) / len(units) == pytest.approx(results[0].value)
+    assert results[0].signature in json.loads((run.folder / "run.json").read_text())["signatures"]
+
+
+def test_a_damaged_run_is_named(own_home: Path) -> None:
+    run = save_run("score", "", [], [], [])
+    (run.folder / "run.json").write_text("{")
+    with pytest.raises(StoreError, match=run.id):
+        saved_runs()
+
+
+def test_a_home_that_cannot_be_written_to(tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "file").write_text("x")
+    monkeypatch.setenv("ACCEPTABILITY_HOME", str(tmp_path / "file"))
+    with pytest.raises(StoreError, match="cannot save the run"):
+        save_run("score", "", [], [], [])

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import pytest
+
+from acceptability import PairAccuracy, Scores, Sentence, Suite, compare, evaluate, load_suite, measure, score
+from acceptability.errors import MeasureError, SuiteError
+from acceptability.signature import parse
+from acceptability.stats.bootstrap import Bootstrap
+from acceptability.types import contrast
+
+
+def test_groups_macro_and_micro() -> None:
+    suite = load_suite("starter")
+    results = measure(suite, score(suite, "uniform"), ["PairAccuracy(ties=0.5)"], by="phenomenon")
+    overall, *groups, macro = results
+    assert overall.group is None
+    assert macro.group == "macro(phenomenon)"
+    assert {each.group for each in groups} == {f"phenomenon={each.tags['phenomenon']}" for each in suite.contrasts}
+    assert overall.value == pytest.approx(sum(each.value * each.n for each in groups) / overall.n)
+    assert macro.value == pytest.approx(sum(each.value for each in groups) / len(groups))
+    assert macro.low <= macro.value <= macro.high
+
+
+def test_an_undefined_value_is_null_with_a_reason() -> None:
+    sentences = [Sentence(str(i), f"s {i}", label=int(i > 2), tags={"g": "ab"[i > 1]}) for i in range(5)]
+    suite = Suite("s", tuple(sentences))
+    scores = Scores({str(i): float(i) for i in range(5)}, "m")
+    overall, a, b, macro = measure(suite, scores, ["PBC"], by="g")
+    assert overall.value is not None
+    assert (a.value, a.reason) == (None, "all 2 sentences have the label 0")
+    assert b.value is not None
+    assert (macro.value, macro.reason) == (None, "undefined for g=a")
+    assert a.row()["value"] is None
+
+
+def test_a_wrong_tag_gets_a_suggestion() -> None:
+    with pytest.raises(SuiteError, match="Did you mean 'phenomenon'"):
+        evaluate("starter", ["uniform"], by="phenomenom")
+
+
+def test_results_come_in_the_order_asked() -> None:
+    asked = ["PBC()", "PairAccuracy(ties=0.5)", "PairAccuracy(ties=0.0)"]
+    results = evaluate("starter", ["uniform"], measures=asked, reductions=["mean_lp", "lp"])
+    assert [(each.reduction, each.measure) for each in results] == [
+        (reduction, name) for reduction in ("mean_lp()", "lp()") for name in asked
+    ]
+
+
+def test_a_signature_says_what_can_change_the_number_and_nothing_else() -> None:
+    (one,) = evaluate("starter", ["uniform"], measures=[PairAccuracy()], bootstrap=Bootstrap(50, seed=3))
+    fields = parse(one.signature)
+    assert fields["measure"] == "PairAccuracy(ties=0.0)"
+    assert fields["suite"] == load_suite("starter").signature
+    assert fields["model"] == "uniform(vocabulary=50000).lp()"
+    assert fields["ci"] == "percentile(0.95,resamples=50,by=row,seed=3)"
+    assert set(fields) == {"measure", "suite", "model", "n", "ci", "acceptability"}
+
+
+def test_the_signature_says_whether_ratings_were_standardised() -> None:
+    sentences = [Sentence(str(i), f"s {i}", rating=float(i * i)) for i in range(4)]
+    suite = Suite("s", tuple(sentences), (contrast(sentences[3], sentences[0]),))
+    (result,) = measure(suite, Scores({str(i): float(i) for i in range(4)}, "m"), ["ADC"])
+    assert parse(result.signature)["ratings"] == "standardised(ddof=0)"
+
+
+def test_a_comparison_is_paired() -> None:
+    suite = load_suite("starter")
+    short, long = score(suite, "uniform"), score(suite, "uniform", "mean_lp")
+    (found,) = compare(suite, [short, long], ["PairAccuracy(ties=0.5)"])
+    assert found.difference == pytest.approx(found.first_value - found.second_value)
+    assert found.low <= found.difference <= found.high
+    (same,) = compare(suite, [short, short], ["PairAccuracy"])
+    assert (same.difference, same.low, same.high) == (0, 0, 0)
+    with pytest.raises(MeasureError, match="there are 1"):
+        compare(suite, [short])
+
+
+def test_a_suite_without_anything_to_measure() -> None:
+    with pytest.raises(MeasureError, match="neither contrasts"):
+        evaluate(Suite("bare", (Sentence("a", "x"),)), ["uniform"])

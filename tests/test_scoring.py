@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from acceptability import Sentence, Suite, evaluate, judge, load_suite, score
+from acceptability.errors import ModelError, SuiteError
+from acceptability.models import uniform
+from acceptability.store.said import Store
+
+
+def test_a_second_run_asks_no_model(monkeypatch) -> None:
+    asked = []
+    original = uniform.Uniform.run
+    monkeypatch.setattr(uniform.Uniform, "run", lambda self, batch: asked.append(len(batch)) or original(self, batch))
+    first = score("starter", "uniform")
+    texts = {sentence.text for sentence in load_suite("starter").sentences}
+    assert sum(asked) == len(texts)
+    asked.clear()
+    monkeypatch.setattr(uniform.Uniform, "encode", lambda *_: pytest.fail("the model was opened"))
+    assert dict(score("starter", "uniform").values) == dict(first.values)
+    assert dict(score("starter", "uniform", "mean_lp").values).keys() == dict(first.values).keys()
+    assert asked == []
+
+
+def test_the_same_text_is_scored_once() -> None:
+    suite = Suite("twice", (Sentence("a", "Cats sleep."), Sentence("b", "Cats sleep.")))
+    scores = score(suite, "uniform")
+    assert scores["a"] == scores["b"]
+    with Store() as store:
+        assert list(store.counts().values()) == [1]
+
+
+def test_an_error_names_the_sentence(arpa: Path) -> None:
+    suite = Suite("s", (Sentence("fine", "The cats sleep."), Sentence("odd/1", "qwx zzx")))
+    with pytest.raises(ModelError, match=r"cannot score sentence 'odd/1' \('qwx zzx'\).*knows none of its words"):
+        score(suite, f"ngram:{arpa}")
+
+
+def test_regions_are_scored_alone(arpa: Path) -> None:
+    suite = Suite("s", (Sentence("a", "The cats sleep.", regions={"target": (4, 8)}),))
+    scores = score(suite, f"ngram:{arpa}", region="target")
+    (whole,) = judge(["The cats sleep."], f"ngram:{arpa}")
+    assert scores["a"] == pytest.approx(float(whole.said.logprobs[1]))
+    assert scores.signature.endswith("lp()#target")
+    with pytest.raises(SuiteError, match="its regions: target"):
+        score(suite, f"ngram:{arpa}", region="verb")
+
+
+def test_a_classifier_is_reduced_by_its_log_odds(classifier_dir: Path) -> None:
+    suite = Suite("s", (Sentence("a", "The cats sleep.", label=1), Sentence("b", "cats the sleep.", label=0)))
+    (pbc,) = evaluate(suite, [f"classifier:{classifier_dir}"], measures=["PBC"])
+    assert pbc.reduction == "log_odds()"
+
+
+def test_judgements_come_in_the_order_asked() -> None:
+    texts = ["One two three.", "One.", "One two.", "One."]
+    assert [each.text for each in judge(texts, "uniform")] == texts
+    with pytest.raises(SuiteError, match="'2' is empty"):
+        judge(["fine", " "], "uniform")
+
+
+def test_progress_is_told_to_the_end() -> None:
+    told = []
+    score("starter", "uniform", progress=lambda *each: told.append(each))
+    assert told[0][1] == 0
+    assert told[-1][1] == told[-1][2] == len({each.text for each in load_suite("starter").sentences})
