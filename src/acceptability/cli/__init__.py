@@ -7,6 +7,7 @@ import sys
 
 import typer
 
+from acceptability import __version__
 from acceptability.cli import (
     compare,
     demo,
