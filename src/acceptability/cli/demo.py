@@ -38,11 +38,17 @@ def command(
         for each in reversed(present):
             results += evaluate(suite, [each.name], measures=_MEASURES, by="phenomenon", progress=progress)
     overall = [result for result in results if result.group is None]
-    by_phenomenon = [result for result in results if result.group and result.measure == _MEASURES[0]]
+    pairs = [result for result in results if result.measure == _MEASURES[0] and result.group]
+    by_phenomenon = sorted(pairs, key=lambda result: _order(pairs).index(result.group))
+    sections = [
+        Section("Pair accuracy", [result for result in overall if result.measure == _MEASURES[0]]),
+        Section("Correlation with labels", [result for result in overall if result.measure == _MEASURES[1]]),
+        Section("Pair accuracy by phenomenon", by_phenomenon),
+    ]
     where = write_page(
         page,
         "How well do these models know English?",
-        [Section("All sentences", overall), Section("By phenomenon", by_phenomenon)],
+        sections,
         lead="Pair accuracy: how often the better sentence of a minimal pair gets the higher log-probability "
         "(a tie counts one half). PBC: the correlation of log-probabilities with labels.",
         models=[(each.name, f"{each.about} ({each.licence})") for each in present],
@@ -58,3 +64,8 @@ def command(
     signatures = [result.signature for result in results]
     saved(save_run("demo", arguments(), [each.row() for each in results], unit_rows(results), signatures))
     talk(f"page: {where}")
+
+
+def _order(results: list[Result]) -> list[str | None]:
+    """Return the groups in the order in which they first come."""
+    return list(dict.fromkeys(result.group for result in results))

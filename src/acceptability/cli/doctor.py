@@ -8,13 +8,13 @@ from importlib.metadata import PackageNotFoundError, version
 
 from acceptability import __version__
 from acceptability.cli.shown import Json, print_json
-from acceptability.errors import AcceptabilityError
+from acceptability.errors import StoreError, SuiteError
 from acceptability.home import home, local_data
 from acceptability.models import default_model, delivered
 from acceptability.store.runs import saved_runs
 from acceptability.store.said import Store
-from acceptability.suites import catalog
-from acceptability.suites.fetch import verify
+from acceptability.suites import Entry, catalog
+from acceptability.suites.fetch import is_here, verify
 
 _PACKAGES = (
     "numpy",
@@ -68,20 +68,22 @@ def _device() -> str:
 
 
 def _suites() -> dict[str, str]:
-    def state(entry_id: str) -> str:
-        entry = next(entry for entry in catalog() if entry.id == entry_id)
-        try:
-            verify(entry)
-        except AcceptabilityError as error:
-            return f"not here: {error}" if "neither" in str(error) else f"DAMAGED: {error}"
-        return "found and whole"
+    return {entry.id: _state(entry) for entry in catalog()}
 
-    return {entry.id: state(entry.id) for entry in catalog()}
+
+def _state(entry: Entry) -> str:
+    if not is_here(entry):
+        return f"not here; acceptability suites fetch {entry.id}"
+    try:
+        verify(entry)
+    except SuiteError as error:
+        return f"DAMAGED: {error}"
+    return "found and whole"
 
 
 def _store() -> dict[str, int] | str:
     try:
         with Store() as store:
             return store.counts() or "empty"
-    except AcceptabilityError as error:
+    except StoreError as error:
         return f"DAMAGED: {error}"

@@ -15,10 +15,29 @@ from acceptability.types import Result
 
 @dataclass(frozen=True)
 class Section:
-    """A heading and the results below it."""
+    """A heading and the results below it; what all of them share is said once."""
 
     title: str
     results: Sequence[Result]
+
+    @property
+    def shared(self) -> str:
+        """The measure and the reduction, where there is only one of each."""
+        return ", ".join(getattr(self.results[0], name) for name in ("measure", "reduction") if not self.varies(name))
+
+    def varies(self, name: str) -> bool:
+        """Tell whether the results differ in something, so that it needs a column."""
+        return len({getattr(result, name) for result in self.results}) > 1
+
+    @property
+    def start(self) -> int:
+        """Where the axis begins: at 0 for shares, at -1 once anything lies below it."""
+        numbers = [number for result in self.results for number in (result.value, result.low) if number is not None]
+        return -1 if min(numbers, default=0) < 0 else 0
+
+    def place(self, value: float) -> str:
+        """Return where a value lies on the axis, in per cent."""
+        return f"{100 * (min(max(value, self.start), 1) - self.start) / (1 - self.start):.2f}%"
 
 
 def write_page(
@@ -42,7 +61,7 @@ def write_page(
         undefined=StrictUndefined,
         trim_blocks=True,
     )
-    environment.filters |= {"number": number, "percent": _percent}
+    environment.filters["number"] = number
     environment.globals["interval_text"] = interval_text
     results = [result for section in sections for result in section.results]
     page = environment.get_template("page.html").render(
@@ -56,8 +75,3 @@ def write_page(
     )
     path.write_text(page, encoding="utf-8", errors="xmlcharrefreplace")
     return path.resolve()
-
-
-def _percent(value: float) -> str:
-    """Return where a value between -1 or 0 and 1 lies on its axis, in per cent."""
-    return f"{100 * min(max(value, 0.0), 1.0):.2f}%"

@@ -32,6 +32,11 @@ def fetch(entry: Entry) -> list[Path]:
     return [_download(entry, path) for path in entry.files if entry.folder]
 
 
+def is_here(entry: Entry) -> bool:
+    """Tell whether every file of a suite is on this machine."""
+    return all(_found(entry, path) for path in entry.files)
+
+
 def verify(entry: Entry) -> dict[str, str]:
     """Return, for each file, where it was found and that it is right; a wrong one is an error."""
     found = {path: (where, _checked(entry, path, where)) for path in entry.files if (where := _found(entry, path))}
