@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from acceptability import PairAccuracy, Scores, Sentence, Suite, compare, evaluate, load_suite, measure, score
-from acceptability.errors import MeasureError, SuiteError
+from acceptability.errors import MeasureError, SpellingError, SuiteError
 from acceptability.signature import parse
 from acceptability.stats.bootstrap import Bootstrap
 from acceptability.types import contrast
@@ -31,6 +31,28 @@ def test_an_undefined_value_is_null_with_a_reason() -> None:
     assert b.value is not None
     assert (macro.value, macro.reason) == (None, "undefined for g=a")
     assert a.row()["value"] is None
+
+
+def test_rows_without_the_tag_are_in_no_group_and_a_note_says_so() -> None:
+    tagged = [Sentence(str(i), f"s {i}", tags={"g": "a"} if i < 4 else {}) for i in range(6)]
+    suite = Suite("s", tuple(tagged), tuple(contrast(tagged[i], tagged[i + 1]) for i in (0, 2, 4)))
+    scores = Scores({"0": 2.0, "1": 1.0, "2": 0.0, "3": 1.0, "4": 2.0, "5": 1.0}, "m")
+    overall, group, macro = measure(suite, scores, ["PairAccuracy"], by="g")
+    assert (overall.n, group.group, group.n, macro.n) == (3, "g=a", 2, 2)
+    assert macro.value == group.value == 0.5
+    assert macro.notes == ("1 rows without the tag 'g' are in no group",)
+
+
+def test_what_cannot_be_measured_is_said_before_anything_is_scored(monkeypatch) -> None:
+    monkeypatch.setattr("acceptability.measuring.scored", lambda *_, **__: pytest.fail("a model was asked"))
+    with pytest.raises(MeasureError, match="nothing for ADC"):
+        evaluate("starter", ["uniform"], measures=["ADC"])
+
+
+@pytest.mark.parametrize("name", ["measures", "reductions"])
+def test_one_text_where_several_are_meant(name: str) -> None:
+    with pytest.raises(SpellingError, match=f"{name} is the text 'lp'; expected a list"):
+        evaluate("starter", ["uniform"], **{name: "lp"})
 
 
 def test_a_wrong_tag_gets_a_suggestion() -> None:

@@ -15,7 +15,7 @@ SOURCE = Path(acceptability.__file__).parent
 
 RANKS = [
     {"errors"},
-    {"spelling", "signature", "home"},
+    {"spelling", "signature", "home", "text"},
     {"registry"},
     {"types"},
     {"suites", "models", "unigrams", "measures", "stats"},

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acceptability import registry
-from acceptability.errors import ScoreError
+from acceptability.errors import ScoreError, SuiteError
 from acceptability.types import LabelScores, TokenScores
 from acceptability.unigrams import load_unigrams, words
 
@@ -78,7 +78,6 @@ def test_the_signature_changes_with_the_table(tmp_path) -> None:
     path.write_text("word\tcount\nthe\t7\n", encoding="utf-8")
     before = registry.make("reduction", f"exp(slor(unigrams={str(path)!r}))").signature
     path.write_text("word\tcount\nthe\t8\n", encoding="utf-8")
-    load_unigrams.cache_clear()
     assert registry.make("reduction", f"exp(slor(unigrams={str(path)!r}))").signature != before
 
 
@@ -116,6 +115,47 @@ def test_classifiers_and_language_models_are_told_apart() -> None:
         registry.make("reduction", "lp")(LabelScores("x", (0.0, 1.0)))
     with pytest.raises(ScoreError, match="language model"):
         registry.make("reduction", "log_odds")(said([-1.0]))
+
+
+def test_a_spaced_full_stop_does_not_hide_the_word_before_it(table: str) -> None:
+    together = said([-1.0, -3.0], "the cat.")
+    apart = TokenScores("the cat .", ("the", "cat", "."), ((0, 3), (4, 7), (8, 9)), np.float32([-1, -2, -1]))
+    slor = registry.make("reduction", f"slor(unigrams={table!r})")
+    assert slor(together) == slor(apart)
+
+
+def test_half_a_word_is_not_set_against_the_whole_one(table: str) -> None:
+    """Without a start token the first token is not scored, and its word is left out."""
+    cut = TokenScores("unhappy cats", ("happy", "cats"), ((2, 7), (8, 12)), np.float32([-1, -2]))
+    spelled, logprobs = words(cut)
+    assert (spelled, logprobs.tolist()) == (["cats"], [-2.0])
+    with pytest.raises(ScoreError, match="no word of it was scored as a whole"):
+        words(TokenScores("unhappy", ("happy",), ((2, 7),), np.float32([-1])))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("word\tcount\nthe\t-1\n", "line 2: '-1' is not a count from 0"),
+        ("word\tlogprob\nthe\t0\n", "line 2: '0' is not a natural log below 0"),
+        ("word\tcount\nthe\t1\nthe\t2\n", "line 3: the word 'the' stands there twice"),
+        ("word\tcount\nthe\tmany\n", "line 2: 'many'"),
+        ("words\tcount\n", "line 1: expected a header"),
+    ],
+)
+def test_damaged_unigram_tables(tmp_path, text: str, message: str) -> None:
+    path = tmp_path / "u.tsv"
+    path.write_text(text)
+    with pytest.raises(SuiteError, match=message):
+        load_unigrams(str(path))
+
+
+@pytest.mark.parametrize(
+    "text", ["exp(3)", "exp('lp')", "slor(unigrams=5)", "morcela(beta='x')", "morcela(gamma=True)"]
+)
+def test_options_of_the_wrong_kind(text: str) -> None:
+    with pytest.raises(ScoreError):
+        registry.make("reduction", text)
 
 
 def test_too_few_words_is_an_error(table: str) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from acceptability import Sentence, Suite, evaluate, judge, load_suite, score
-from acceptability.errors import ModelError, SuiteError
+from acceptability.errors import ModelError, ScoreError, SpellingError, SuiteError
 from acceptability.models import uniform
 from acceptability.store.said import Store
 
@@ -59,6 +59,14 @@ def test_judgements_come_in_the_order_asked() -> None:
     assert [each.text for each in judge(texts, "uniform")] == texts
     with pytest.raises(SuiteError, match="'2' is empty"):
         judge(["fine", " "], "uniform")
+    with pytest.raises(SpellingError, match="expected a list of texts"):
+        judge("Cats sleep.", "uniform")
+
+
+def test_a_missing_table_is_said_before_the_model_is_asked(monkeypatch) -> None:
+    monkeypatch.setattr(uniform.Uniform, "run", lambda *_: pytest.fail("the model was asked"))
+    with pytest.raises(ScoreError, match="needs a table"):
+        score("starter", "uniform", "slor")
 
 
 def test_progress_is_told_to_the_end() -> None:

@@ -60,6 +60,8 @@ def test_a_call_inside_is_only_ever_a_registered_name() -> None:
         ("ngram:f()", "ngram", "f", {}),
         ("uniform(vocabulary=10)", "uniform", "", {"vocabulary": 10}),
         ("causal:m(bos='(a=1)')", "causal", "m", {"bos": "(a=1)"}),
+        ("causal:my (a=b)/v1(bos=None)", "causal", "my (a=b)/v1", {"bos": None}),
+        ("sphinx-trigram(lower=True)", "sphinx-trigram", "", {"lower": True}),
     ],
 )
 def test_kind_place_and_options(text: str, kind: str, place: str, options: dict[str, object]) -> None:
@@ -74,6 +76,11 @@ def test_a_wrong_name_gets_a_suggestion() -> None:
 def test_a_wrong_option_names_the_right_ones() -> None:
     with pytest.raises(SpellingError, match=r"delta=0\.5, standardise=True"):
         registry.make("measure", "ADC(dleta=1)")
+
+
+def test_an_option_that_comes_twice_is_refused() -> None:
+    with pytest.raises(SpellingError, match="ties comes twice"):
+        registry.make("measure", "PairAccuracy(ties=0, ties=1)")
 
 
 def test_reductions_nest() -> None:

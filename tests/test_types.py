@@ -14,6 +14,8 @@ GOOD, BAD = Sentence("g", "Cats sleep.", tags={"item": "1"}), Sentence("b", "Cat
     [
         ({"id": "", "text": "x"}, "id '' is empty"),
         ({"id": "a", "text": "  "}, "'a' is empty"),
+        ({"id": "a", "text": "x\ud800"}, "surrogate"),
+        ({"id": "\udc00", "text": "x"}, "surrogate"),
         ({"id": "a", "text": "x", "label": 2}, "label is 2"),
         ({"id": "a", "text": "x", "rating": float("nan")}, "finite"),
         ({"id": "a", "text": "x", "regions": {"t": (0, 2)}}, "does not lie within"),
@@ -46,6 +48,7 @@ def test_the_hash_ignores_order_and_name_but_nothing_else() -> None:
     other = Sentence("b", "Cats sleeps.", tags={"item": "2"})
     assert Suite("s", (GOOD, other), (contrast(GOOD, other),)).hash != suite.hash
     assert Suite("s", (GOOD, BAD)).hash != suite.hash
+    assert Suite("s", (GOOD, BAD), (Contrast("g", "b", {"item": "9"}),)).hash != suite.hash
 
 
 def test_a_missing_score_names_the_sentence() -> None:

@@ -10,7 +10,8 @@
     │   └── OutOfMemory   ... because the machine's memory does not suffice
     ├── MeasureError      a measure that the suite gives nothing to measure
     │   └── Undefined     a value that mathematics leaves undefined, with the reason
-    ├── StoreError        the file of stored scores cannot be used
+    ├── StoreError        the file of stored scores, or the folder of runs, cannot be used
+    ├── ReportError       a page or a file of results cannot be written
     └── MissingExtra      an optional package is not installed
 
 Every message says what was found, where, what was expected and what to do.
@@ -34,9 +35,7 @@ class UnknownName(AcceptabilityError):
     """A name that nothing is registered under."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str], *, hint: str) -> None:
-        close = closest(name, known)
-        guess = f" Did you mean {close!r}?" if close else ""
-        super().__init__(f"no {kind} named {name!r}.{guess} {hint}")
+        super().__init__(f"no {kind} named {name!r}.{suggestion(name, known)} {hint}")
 
 
 class SuiteError(AcceptabilityError):
@@ -81,6 +80,10 @@ class StoreError(AcceptabilityError):
     """The file of stored scores cannot be used."""
 
 
+class ReportError(AcceptabilityError):
+    """A page or a file of results cannot be written."""
+
+
 class MissingExtra(AcceptabilityError):
     """An optional package is not installed."""
 
@@ -99,6 +102,22 @@ def closest(name: str, known: Iterable[str]) -> str | None:
     spelled = {each.lower(): each for each in known}
     found = get_close_matches(name.lower(), spelled, n=1)
     return spelled[found[0]] if found else None
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Return " Did you mean …?" where a known name is close, else nothing.
+
+    >>> suggestion("blmip", ["blimp"])
+    " Did you mean 'blimp'?"
+    """
+    found = closest(name, known)
+    return f" Did you mean {found!r}?" if found else ""
+
+
+def reason(error: BaseException) -> str:
+    """Return the first line of what another library says went wrong."""
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
 
 
 def shorten(text: str, width: int = 60) -> str:

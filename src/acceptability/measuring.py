@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from acceptability import __version__
-from acceptability.errors import MeasureError, SuiteError, Undefined, closest
+from acceptability.errors import MeasureError, SuiteError, Undefined, suggestion
 from acceptability.measures import default_measures, load_measure
-from acceptability.measures.rows import ratings_are_z
-from acceptability.scoring import Progress, as_suite, scored
-from acceptability.signature import sign
+from acceptability.measures.rows import check_measurable, ratings_are_z
+from acceptability.scoring import Progress, as_suite, check_list, scored
+from acceptability.signature import parse, sign
 from acceptability.stats.bootstrap import Bootstrap, difference, interval, macro_interval
 from acceptability.types import Measure, Result, Scores, Suite, Units
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Comparison:
     """How much better one model does than another, over the same rows."""
 
@@ -32,6 +32,11 @@ class Comparison:
     high: float | None
     n: int
     signature: str
+    units: tuple[Units, Units] = field(repr=False)
+
+    def row(self) -> dict[str, object]:
+        """Return the comparison as one flat row, for JSON and tables."""
+        return {name: value for name, value in vars(self).items() if name != "units"}
 
 
 def evaluate(
@@ -51,6 +56,8 @@ def evaluate(
         measures: Measures or their spellings; by default those that the suite can answer.
         by: A tag: results for each of its values come too, and their macro mean.
     """
+    for name, given in (("models", models), ("reductions", reductions), ("measures", measures)):
+        check_list(name, given)
     suite = as_suite(suite)
     asked = _measures(suite, measures)
     _check_tag(suite, by)
@@ -99,8 +106,12 @@ def compare(
 
 
 def _measures(suite: Suite, measures: Sequence[str | Measure]) -> list[Measure]:
-    if measures:
-        return [load_measure(each) if isinstance(each, str) else each for each in measures]
+    check_list("measures", measures)
+    asked = [load_measure(each) if isinstance(each, str) else each for each in measures]
+    for each in asked:
+        check_measurable(suite, each)
+    if asked:
+        return asked
     found = default_measures(suite)
     if not found:
         raise MeasureError(f"suite {suite.name!r} has neither contrasts, nor labels of both classes, nor ratings")
@@ -109,39 +120,44 @@ def _measures(suite: Suite, measures: Sequence[str | Measure]) -> list[Measure]:
 
 def _check_tag(suite: Suite, by: str | None) -> None:
     if by is not None and by not in suite.tag_names:
-        guess = closest(by, suite.tag_names)
-        hint = f" Did you mean {guess!r}?" if guess else ""
-        raise SuiteError(f"suite {suite.name!r} has no tag {by!r}; it has {', '.join(suite.tag_names)}.{hint}")
+        has = ", ".join(suite.tag_names) or "none"
+        raise SuiteError(f"suite {suite.name!r} has no tag {by!r}; its tags: {has}.{suggestion(by, suite.tag_names)}")
 
 
 def _grouped(suite: Suite, scores: Scores, measure: Measure, units: Units, by: str, how: Bootstrap) -> Iterator[Result]:
     """Yield a result for each value of a tag, and then the mean of these results."""
     groups: dict[str, list[int]] = {}
     for row, tags in enumerate(units.tags):
-        groups.setdefault(tags.get(by, ""), []).append(row)
-    if set(groups) == {""}:
+        if by in tags:
+            groups.setdefault(tags[by], []).append(row)
+    if not groups:
         raise SuiteError(f"the tag {by!r} stands on none of the rows of {measure!r} in suite {suite.name!r}")
     parts = {name: units.take(np.array(rows)) for name, rows in groups.items()}
     results = [_result(suite, scores, measure, part, f"{by}={name}", how) for name, part in parts.items()]
     yield from results
-    lacking = [result.group for result in results if result.value is None]
-    fields = _fields(suite, scores, measure, f"macro({by})", len(units), how)
+    yield _macro(results, list(parts.values()), len(units), measure, by, how)
+
+
+def _macro(
+    results: Sequence[Result], parts: Sequence[Units], n: int, measure: Measure, by: str, how: Bootstrap
+) -> Result:
+    """Return the mean of groups' results; rows without the tag are in none of them, and a note says so."""
+    counted = sum(map(len, parts))
+    lacking = [str(result.group) for result in results if result.value is None]
     values = [result.value for result in results if result.value is not None]
-    low, high = macro_interval(measure, list(parts.values()), how) if not lacking else (None, None)
-    yield Result(
-        repr(measure),
-        scores.model,
-        scores.reduction,
-        suite.name,
-        f"macro({by})",
-        float(np.mean(values)) if not lacking else None,
-        low,
-        high,
-        len(units),
-        sign(repr(measure), fields),
-        reason=f"undefined for {', '.join(map(str, lacking))}" if lacking else None,
-        notes=units.notes,
-        units=units,
+    low, high = (None, None) if lacking else macro_interval(measure, parts, how)
+    fields = parse(results[0].signature) | {"group": f"macro({by})", "n": str(counted)}
+    return replace(
+        results[0],
+        group=f"macro({by})",
+        value=None if lacking else float(np.mean(values)),
+        low=low,
+        high=high,
+        n=counted,
+        signature=sign(fields.pop("measure"), fields),
+        reason=f"undefined for {', '.join(lacking)}" if lacking else None,
+        notes=(f"{n - counted} rows without the tag {by!r} are in no group",) if n > counted else (),
+        units=None,
     )
 
 
@@ -202,4 +218,5 @@ def _comparison(suite: Suite, measure: Measure, first: Scores, second: Scores, h
         high,
         len(one),
         sign(repr(measure), fields),
+        (one, two),
     )

@@ -19,7 +19,7 @@ import numpy as np
 from acceptability.errors import ScoreError
 from acceptability.spelling import write
 from acceptability.types import Floats, LabelScores, Reduction, Said, TokenScores
-from acceptability.unigrams import UnigramTable, by_unit, load_unigrams
+from acceptability.unigrams import CHOICES, UnigramTable, by_unit, load_unigrams
 
 
 def _tokens(said: Said, reduction: object) -> TokenScores:
@@ -93,6 +93,10 @@ class _AgainstUnigrams(_Spelled):
 
     unigrams: str = ""
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.unigrams, str):
+            raise ScoreError(f"{self.name}: unigrams is {self.unigrams!r}; expected a text. {CHOICES}")
+
     @cached_property
     def table(self) -> UnigramTable:
         """The unigram table; naming none is an error that tells the choices."""
@@ -158,6 +162,12 @@ class Morcela(_AgainstUnigrams):
     beta: float = 1.0
     gamma: float = 0.0
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, value in (("beta", self.beta), ("gamma", self.gamma)):
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < 1e30:
+                raise ScoreError(f"morcela: {name} is {value!r}; expected a number")
+
     def __call__(self, said: Said) -> float:
         logprobs, unigrams = self.units(said)
         return float((logprobs.sum() - self.beta * unigrams.sum() + self.gamma) / len(logprobs))
@@ -181,6 +191,7 @@ class WordLPMin(_ByWord):
     k: int = 1
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 1:
             raise ScoreError(f"word_lp_min: k is {self.k!r}; expected a whole number from 1")
 
@@ -232,6 +243,10 @@ class Exp(_Spelled):
 
     name = "exp"
     of: Reduction
+
+    def __post_init__(self) -> None:
+        if not callable(self.of):
+            raise ScoreError(f"exp: {self.of!r} is no reduction; write exp(lp), exp(mean_lp), ...")
 
     @property
     def signature(self) -> str:

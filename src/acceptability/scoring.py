@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from acceptability import registry
 from acceptability.engine.local import answers
-from acceptability.errors import ModelError, QueryError, SuiteError, shorten
+from acceptability.errors import ModelError, QueryError, SpellingError, SuiteError, shorten
 from acceptability.models import load_model
 from acceptability.reductions import LP, LogOdds
 from acceptability.store.said import Store
@@ -58,7 +58,7 @@ def scored(
 ) -> list[Scores]:
     """Return the scores of a suite under several reductions, from one pass of the model."""
     suite, opened = as_suite(suite), load_model(model)
-    reducers = [registry.make("reduction", each) if each else None for each in reductions]
+    reducers = [load_reduction(each) if each else None for each in reductions]
     queries = [_query(sentence, region) for sentence in suite.sentences]
     values: list[dict[str, float]] = [{} for _ in reducers]
     used: list[Reduction | None] = list(reducers)
@@ -96,12 +96,26 @@ def judge(
     >>> first.score > second.score
     True
     """
+    check_list("sentences", sentences)
     suite = Suite("judge", tuple(Sentence(str(place), text) for place, text in enumerate(sentences, start=1)))
-    reducer: Reduction | None = registry.make("reduction", reduce) if reduce else None
+    reducer = load_reduction(reduce) if reduce else None
     return [
         Judgement(sentence.text, (reducer or _default_reduction(said))(said), said)
         for sentence, said in tokens(suite, model, progress=progress)
     ]
+
+
+def load_reduction(text: str) -> Reduction:
+    """Return the reduction of a spelling; a unigram table that it needs must be there."""
+    reduction: Reduction = registry.make("reduction", text)
+    _ = reduction.signature  # which reads the table
+    return reduction
+
+
+def check_list(name: str, given: object) -> None:
+    """Refuse a single text where several are meant: Python would take its letters."""
+    if isinstance(given, str):
+        raise SpellingError(f"{name} is the text {shorten(given)!r}; expected a list of texts: [{shorten(given)!r}]")
 
 
 def as_suite(suite: Suite | str) -> Suite:

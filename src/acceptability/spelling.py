@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from acceptability.errors import SpellingError
 
 _BARE_NAME = re.compile(r"[A-Za-z_][\w.-]*\Z")
+_OPENING = re.compile(r"\((?=\s*(?:\)|[A-Za-z_]\w*\s*=))")
 _MOST_CHARACTERS = 10_000
 
 Option = object
@@ -69,12 +70,21 @@ def read_located(text: str) -> tuple[str, str, dict[str, Option]]:
     kind, colon, place = head.partition(":")
     if not colon and not _BARE_NAME.match(head):
         raise SpellingError(f"cannot read {text[:80]!r}: write NAME, KIND:PLACE or KIND:PLACE(option=value).")
+    for name, value in options.items():
+        if isinstance(value, Spelled):
+            raise SpellingError(f"cannot read {text[:80]!r}: put quotes round {value.name}: {name}='{value.name}'.")
     return kind, place, options
 
 
 def _split_options(text: str) -> tuple[str, dict[str, Option]]:
-    for found in re.finditer(r"\((?=\s*(?:\)|[A-Za-z_]\w*\s*=))", text) if text.endswith(")") else ():
-        return text[: found.start()], dict(read("options" + text[found.start() :]).options)
+    """Return what stands before the options, and the options: the last brackets that read as such."""
+    starts = [found.start() for found in _OPENING.finditer(text)] if text.endswith(")") else []
+    for start in reversed(starts):
+        try:
+            return text[:start], dict(read("options" + text[start:]).options)
+        except SpellingError:
+            if start == starts[0]:
+                raise
     return text, {}
 
 
@@ -90,8 +100,11 @@ def write(name: str, options: Mapping[str, object]) -> str:
 def _spelled(tree: ast.Call) -> Spelled:
     if not isinstance(tree.func, ast.Name):
         raise SyntaxError("it is not a plain name")
-    if any(each.arg is None for each in tree.keywords):
+    names = [each.arg for each in tree.keywords]
+    if None in names:
         raise SyntaxError("** has no meaning here")
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise SyntaxError(f"the option {twice} comes twice")
     args = tuple(_option(each) for each in tree.args)
     return Spelled(tree.func.id, args, {str(each.arg): _option(each.value) for each in tree.keywords})
 

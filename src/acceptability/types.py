@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,8 @@ class Sentence:
     def __post_init__(self) -> None:
         if not self.id or self.id != self.id.strip() or any(ord(each) < 32 for each in self.id):
             raise SuiteError(f"sentence id {self.id!r} is empty, padded, or has a control character in it")
+        if not (_is_unicode(self.id) and _is_unicode(self.text)):
+            raise SuiteError(f"sentence {self.id!a}: half of a surrogate pair is no character. Save the file as UTF-8.")
         if not self.text.strip():
             raise SuiteError(f"sentence {self.id!r} is empty. Give it a text or remove its row.")
         if self.label not in (0, 1, None):
@@ -55,6 +57,14 @@ class Sentence:
                     f"sentence {self.id!r}: region {name!r} is {start}–{end}, "
                     f"which does not lie within its {len(self.text)} characters"
                 )
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +138,8 @@ class Suite:
     def hash(self) -> str:
         """A fingerprint of all that the suite says; its name and its order are not part of it."""
         rows = sorted(_canonical(each) for each in self.sentences)
-        pairs = sorted(f"{each.better}\t{each.worse}" for each in self.contrasts)
-        return fingerprint("\n".join(part).encode("utf-8", "surrogatepass") for part in (rows, pairs))
+        pairs = sorted(json.dumps([each.better, each.worse, sorted(each.tags.items())]) for each in self.contrasts)
+        return fingerprint("\n".join(part).encode() for part in (rows, pairs))
 
     @property
     def signature(self) -> str:
@@ -243,7 +253,6 @@ class Encoded(Protocol):
         ...
 
 
-@runtime_checkable
 class Model(Protocol):
     """Whatever can be asked about texts. It knows nothing of suites or stores."""
 
@@ -278,7 +287,8 @@ class Reduction(Protocol):
 class Scores:
     """One finite number per sentence, and who gave it.
 
-    Keys are sentence ids, or ``id#region`` for a region of a sentence. Notes say what was left out.
+    Keys are sentence ids; scores of several regions of a sentence have the keys ``id#region``.
+    Notes say what was left out.
 
     >>> Scores({"a": -3.5}, model="toy")["a"]
     -3.5

@@ -19,15 +19,16 @@ from typing import Protocol
 
 import numpy as np
 
-from acceptability.errors import MissingExtra, ScoreError, SuiteError
+from acceptability.errors import MissingExtra, ScoreError, SuiteError, shorten
 from acceptability.signature import fingerprint
+from acceptability.text import as_number, lines
 from acceptability.types import Floats, TokenScores
 
 CHOICES = "Choose unigrams='wordfreq:LANGUAGE' or unigrams='FILE.tsv' (word or token, with count or logprob)."
 WORDFREQ_FLOOR = 1e-9
 """What a word is taken to have when wordfreq, which stops at one in 10^8, does not list it."""
 
-_EDGES = "\"'“”‘’.,;:!?()[]{}…–—-"
+_EDGES = " \t\n\"'“”‘’.,;:!?()[]{}…–—-"
 
 
 class UnigramTable(Protocol):
@@ -87,17 +88,19 @@ class FileTable:
         return found
 
 
-@cache
 def load_unigrams(name: str) -> UnigramTable:
     """Return the table of a name: ``wordfreq:en`` or the path of a file."""
-    if name.startswith("wordfreq:"):
-        return _wordfreq(name.removeprefix("wordfreq:"))
+    if not isinstance(name, str):
+        raise ScoreError(f"unigrams is {name!r}; expected a text. {CHOICES}")
     if not name:
         raise ScoreError(f"this reduction needs a table of unigram probabilities. {CHOICES}")
-    path = Path(name)
-    if not path.is_file():
-        raise ScoreError(f"no unigram table {name!r}. {CHOICES}")
-    return _read(path)
+    if name.startswith("wordfreq:"):
+        return _wordfreq(name.removeprefix("wordfreq:"))
+    try:
+        content = Path(name).read_bytes()
+    except OSError as error:
+        raise ScoreError(f"cannot read the unigram table {name!r}: {error.strerror}. {CHOICES}") from error
+    return _read(name, content)
 
 
 def _wordfreq(language: str) -> WordFreq:
@@ -111,36 +114,32 @@ def _wordfreq(language: str) -> WordFreq:
     return WordFreq(language)
 
 
-def _read(path: Path) -> FileTable:
-    content = path.read_bytes()
-    try:
-        lines = content.decode("utf-8-sig").splitlines()
-    except UnicodeDecodeError as error:
-        raise SuiteError(f"{path} is not UTF-8 text (byte {error.start})") from error
-    header = lines[0].split("\t") if lines else []
+@cache
+def _read(name: str, content: bytes) -> FileTable:
+    rows = list(lines(content, name))
+    header = rows[0][1].split("\t") if rows else []
     if len(header) != 2 or header[0] not in ("word", "token") or header[1] not in ("count", "logprob"):
-        raise SuiteError(f"{path}, line 1: expected a header 'word' or 'token', TAB, 'count' or 'logprob'")
+        raise SuiteError(f"{name}, line 1: expected a header 'word' or 'token', TAB, 'count' or 'logprob'")
+    unit, kind = header
     numbers: dict[str, float] = {}
-    for line, row in enumerate(lines[1:], start=2):
-        unit, _, number = row.partition("\t")
-        numbers[unit] = _number(number, f"{path}, line {line}")
+    for line, row in rows[1:]:
+        key, _, cell = row.partition("\t")
+        number = as_number(cell)
+        is_right = number is not None and math.isfinite(number) and (number >= 0 if kind == "count" else number < 0)
+        if number is None or not is_right:
+            expected = "a count from 0" if kind == "count" else "a natural log below 0"
+            raise SuiteError(f"{name}, line {line}: {cell!r} is not {expected}")
+        if key in numbers:
+            raise SuiteError(f"{name}, line {line}: the {unit} {key!r} stands there twice")
+        numbers[key] = number
     unknown = None
-    if header[1] == "count":
+    if kind == "count":
         total = sum(numbers.values()) + len(numbers) + 1
-        numbers = {unit: math.log((count + 1) / total) for unit, count in numbers.items()}
+        numbers = {key: math.log((count + 1) / total) for key, count in numbers.items()}
         unknown = math.log(1 / total)
-    is_lower = all(unit == unit.lower() for unit in numbers)
-    return FileTable(path.name, header[0], numbers, unknown, is_lower, f"{path.name}#{fingerprint([content])}")
-
-
-def _number(text: str, where: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise SuiteError(f"{where}: {text!r} is not a finite number")
-    return number
+    is_lower = all(key == key.lower() for key in numbers)
+    title = Path(name).name
+    return FileTable(title, unit, numbers, unknown, is_lower, f"{title}#{fingerprint([content])}")
 
 
 def by_unit(said: TokenScores, table: UnigramTable) -> tuple[Floats, Floats]:
@@ -152,11 +151,12 @@ def by_unit(said: TokenScores, table: UnigramTable) -> tuple[Floats, Floats]:
 
 
 def words(said: TokenScores) -> tuple[list[str], Floats]:
-    """Return the words of a text and the log-probability of each.
+    """Return the words of a text that were scored, and the log-probability of each.
 
     Words are what spaces separate. What has no letter or digit in it (a full stop
     with a space before it) belongs to the word before, or else to the one after,
-    so that every token counts once.
+    so that every token counts once. A word of which only a part was scored, as the
+    first one without a start token, is left out.
 
     >>> said = TokenScores("The cat .", ("the", "c", "at", "."), ((0, 3), (4, 5), (5, 7), (8, 9)),
     ...     np.array([-1, -2, -3, -4], dtype=np.float32))
@@ -164,15 +164,19 @@ def words(said: TokenScores) -> tuple[list[str], Floats]:
     (['The', 'cat .'], array([-1., -9.]))
     """
     starts = _word_starts(said.text)
+    ends = [*starts[1:], len(said.text)]
     sums: dict[int, float] = {}
+    unscored = np.array([character.isalnum() for character in said.text], dtype=bool)
     for (start, end), logprob in zip(said.offsets, said.logprobs.tolist(), strict=True):
         letters = said.text[start:end]
         first = start + len(letters) - len(letters.lstrip())
         word = max(int(np.searchsorted(starts, first, side="right")) - 1, 0)
         sums[word] = sums.get(word, 0.0) + logprob
-    ends = [*starts[1:], len(said.text)]
-    kept = sorted(sums)
-    return [said.text[starts[i] : ends[i]].strip() for i in kept], np.array([sums[i] for i in kept])
+        unscored[start:end] = False
+    whole = [word for word in sorted(sums) if not unscored[starts[word] : ends[word]].any()]
+    if not whole:
+        raise ScoreError(f"{shorten(said.text)!r}: no word of it was scored as a whole")
+    return [said.text[starts[word] : ends[word]].strip() for word in whole], np.array([sums[word] for word in whole])
 
 
 def _word_starts(text: str) -> list[int]:

@@ -64,6 +64,7 @@ def test_a_suite_is_shown_exported_and_verified(run: Run, tmp_path: Path) -> Non
     shown = run("suites", "show", "s.jsonl").stdout
     assert "contrasts:   383" in shown
     assert "ok" in run("suites", "verify", "starter").stdout
+    assert len(json.loads(run("suites", "fetch", "starter", "--json").stdout)[0]["files"]) == 2
 
 
 def test_verify_names_the_file_with_one_changed_byte(run: Run, data: Path, tmp_path: Path) -> None:
@@ -132,6 +133,9 @@ def test_judge_has_a_default_model() -> None:
 def test_compare_and_study(run: Run, tmp_path: Path, arpa: Path) -> None:
     found = json.loads(run("compare", "starter", "-m", "uniform", "-m", "uniform(vocabulary=9)", "--json").stdout)
     assert [row["difference"] for row in found] == pytest.approx([0.0, 0.0], abs=1e-12)
+    (saved,) = json.loads(run("runs", "--json").stdout)
+    units = json.loads((Path(saved["folder"]) / "units.json").read_text())
+    assert len(units) == 2 * (383 + 838)
     (tmp_path / "mine.toml").write_text('suites = ["starter"]\nmodels = ["uniform"]\nmeasures = ["PairAccuracy"]\n')
     done = run("study", "mine.toml", "--page", "mine.html")
     assert "PairAccuracy" in done.stdout
@@ -203,6 +207,31 @@ class TestBadInput:
         (tmp_path / "site" / "sitecustomize.py").write_text("import sys; sys.modules['torch'] = None\n")
         message = "pip install 'acceptability[neural]'"
         fails(run, message, "judge", "A b.", "--model", "causal:gpt2", PYTHONPATH=str(tmp_path / "site"))
+
+    def test_places_that_cannot_be_written_to(self, run: Run) -> None:
+        fails(run, "there is no folder nowhere", "demo", "--page", "nowhere/x.html")
+        fails(run, "there is no folder nowhere", "score", "starter", "uniform", "--out", "nowhere/x.csv")
+        fails(run, "ends in .jsonl", "suites", "export", "starter", "--out", "x.csv")
+        fails(run, "cannot write", "suites", "export", "starter", "--out", "nowhere/x.jsonl")
+
+    def test_options_that_would_be_ignored_are_refused(self, run: Run) -> None:
+        fails(run, "write --json after", "suites", "--json", "show", "starter")
+        fails(run, "choose one", "score", "starter", "uniform", "--out", "x.csv", "--json")
+        fails(run, "id comes twice", "measure", "starter", "--scores", "x.csv", "--columns", "id=a,id=b")
+        fails(run, "needs two models", "compare", "starter", "-m", "uniform")
+        fails(run, "seed is -1", "evaluate", "starter", "-m", "uniform", "--seed", "-1")
+
+    def test_a_terminal_that_knows_only_ascii_loses_nothing_and_breaks_nothing(self, run: Run) -> None:
+        assert "starter" in run("suites", PYTHONIOENCODING="ascii").stdout
+
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+    def test_a_full_disk_behind_stdout(self, own_home: Path) -> None:
+        with Path("/dev/full").open("w") as full:
+            command = [sys.executable, "-m", "acceptability", "suites", "--json"]
+            done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+        assert done.returncode == 1
+        assert done.stderr.startswith("error: cannot write the output")
+        assert "Traceback" not in done.stderr
 
     def test_usage_errors_keep_their_own_exit_status(self, run: Run) -> None:
         run("evaluate", code=2)

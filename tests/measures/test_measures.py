@@ -105,6 +105,16 @@ class TestADC:
         with pytest.raises(MeasureError, match="all the same"):
             value(ADC(), pairs([1.0, 2.0, 3.0, 4.0]), scores(1, 1, 1, 1))
 
+    @pytest.mark.parametrize("value", [0.1, 1e308, -7.3])
+    def test_scores_that_are_the_same_have_no_z_whatever_their_rounding(self, value: float) -> None:
+        with pytest.raises(MeasureError, match="all the same"):
+            ADC().units(pairs([1.0, 2.0, 3.0, 4.0]), scores(*[value] * 4))
+
+    def test_huge_scores_have_z(self) -> None:
+        suite = pairs([1.0, -1.0, 0.5, -0.5], "z")
+        small, huge = (ADC().units(suite, scores(*(np.array([1.0, -1.0, 0.5, -0.5]) * s))) for s in (1, 1e308))
+        assert huge["gap"].tolist() == pytest.approx(small["gap"].tolist())
+
     def test_mixed_units_are_refused(self) -> None:
         first = pairs([1.0, 2.0, 3.0, 4.0], "z").sentences[:2]
         second = pairs([1.0, 2.0, 3.0, 4.0]).sentences[2:]
@@ -199,6 +209,9 @@ def test_defaults_follow_what_the_suite_has() -> None:
         lambda: PairAccuracy(ties=2),
         lambda: ADC(delta=0),
         lambda: ADC(delta=float("nan")),
+        lambda: ADC(delta=float("inf")),
+        lambda: ADC(delta=10**400),
+        lambda: MCC(threshold=10**400),
         lambda: ADC(tie="x"),
         lambda: ADC(standardise=1),
         lambda: MCC(threshold=float("inf")),

@@ -259,11 +259,28 @@ def test_models_that_are_not_there(name: str, message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "message"), [("(dtype='int8')", "dtype is 'int8'"), ("(variant='x')", "variant"), ("(bos=1)", "bos")]
+    ("options", "message"),
+    [
+        ("(dtype='int8')", "dtype is 'int8'"),
+        ("(variant='x')", "variant"),
+        ("(variant=word_l2r)", "put quotes round word_l2r"),
+        ("(bos=1)", "bos"),
+        ("(allow_pickle='no')", "allow_pickle is 'no'; expected True or False"),
+    ],
 )
 def test_wrong_options(options: str, message: str, masked_dir: Path) -> None:
     with pytest.raises((ModelError, SpellingError), match=message):
         load_model(f"masked:{masked_dir}{options}")
+
+
+def test_wrong_options_of_causal_models_and_classifiers(causal_dir: Path, classifier_dir: Path) -> None:
+    for name in (
+        f"causal:{causal_dir}(eos='no')",
+        f"causal:{causal_dir}(bos=1)",
+        f"classifier:{classifier_dir}(acceptable=1.0)",
+    ):
+        with pytest.raises(ModelError, match="expected"):
+            load_model(name)
 
 
 def test_a_folder_that_is_no_model(tmp_path: Path) -> None:
@@ -273,8 +290,58 @@ def test_a_folder_that_is_no_model(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="no \\*\\.safetensors"):
         load_model(f"causal:{tmp_path}")
     (tmp_path / "model.safetensors").write_bytes(b"nonsense")
-    with pytest.raises(ModelError, match="cannot open the model"):
+    with pytest.raises(ModelError, match="has no tokenizer"):
         load_model(f"causal:{tmp_path}").encode([Query("x")])
+
+
+def test_damaged_weights(causal_dir: Path, tmp_path: Path) -> None:
+    for number, size in enumerate((0, 5000)):
+        folder = tmp_path / str(number)
+        shutil.copytree(causal_dir, folder)
+        weights = folder / "model.safetensors"
+        weights.write_bytes(weights.read_bytes()[:size])
+        model = load_model(f"causal:{folder}")
+        with pytest.raises(ModelError, match="cannot open the model"):
+            model.run(model.encode([Query("The cats sleep.")]))
+
+
+def test_a_masked_model_is_not_taken_for_a_causal_one(masked_dir: Path) -> None:
+    """It would see the words that it is asked to predict."""
+    model = load_model(f"causal:{masked_dir}(bos='[CLS]')")
+    with pytest.raises(ModelError, match=r"no causal model.*write masked:"):
+        model.run(model.encode([Query("The cats sleep.")]))
+
+
+@pytest.mark.parametrize("device", ["gpu", "cuda:99"])
+def test_a_device_that_is_not_there(device: str, causal_dir: Path) -> None:
+    model = load_model(f"causal:{causal_dir}(device={device!r})")
+    with pytest.raises(ModelError, match=f"the device '{device}' cannot be used here"):
+        model.run(model.encode([Query("The cats sleep.")]))
+
+
+def test_a_classifier_without_a_padding_token_takes_texts_one_by_one(causal_dir: Path, tmp_path: Path) -> None:
+    from transformers import AutoConfig, AutoTokenizer, GPT2ForSequenceClassification
+
+    torch.manual_seed(5)
+    config = AutoConfig.from_pretrained(causal_dir, num_labels=2)
+    GPT2ForSequenceClassification(config).save_pretrained(tmp_path)
+    AutoTokenizer.from_pretrained(causal_dir).save_pretrained(tmp_path)
+    model = load_model(f"classifier:{tmp_path}")
+    together = model.run(model.encode([Query(text) for text in TEXTS]))
+    for text, each in zip(TEXTS, together, strict=True):
+        (alone,) = model.run(model.encode([Query(text)]))
+        assert each.logits == pytest.approx(alone.logits, abs=1e-5)
+
+
+def test_a_classifier_refuses_unknown_tokens_only(classifier_dir: Path) -> None:
+    with pytest.raises(QueryError, match="knows none"):
+        load_model(f"classifier:{classifier_dir}").encode([Query("猫 犬")])
+
+
+def test_a_home_that_cannot_be_written_to_costs_only_the_memory(causal_dir: Path, tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "file").write_text("x")
+    monkeypatch.setenv("ACCEPTABILITY_HOME", str(tmp_path / "file"))
+    assert "bos='<|end|>'" in load_model(f"causal:{causal_dir}").signature
 
 
 def test_the_hub_is_read_at_a_commit(causal_dir: Path, tmp_path: Path, monkeypatch) -> None:

@@ -41,13 +41,33 @@ def test_an_unknown_word_has_its_policy(tmp_path: Path) -> None:
     assert uniform.logprobs[1] == pytest.approx(-math.log(words))
     number = load_model(f"ngram:{path}(unknown=-9)")
     assert said(number, "the zebra sleeps").logprobs[1] == -9
-    assert "unknown=-9" in number.signature
+    assert "unknown=-9.0" in number.signature
     opened = tmp_path / "open.arpa"
     opened.write_text(arpa_text(["the cat sleeps"]))
     found = said(load_model(f"ngram:{opened}"), "the zebra sleeps")
     assert found.logprobs[1] == pytest.approx(math.log(0.5) + Arpa(opened).logprobs[("<unk>",)], rel=1e-4)
     with pytest.raises(QueryError, match="knows none of its words"):
         said(load_model(f"ngram:{opened}"), "zebra gnu")
+
+
+def test_an_explicit_policy_wins_over_the_models_own_and_is_signed(arpa: Path) -> None:
+    own, number, uniform = (load_model(f"ngram:{arpa}{each}") for each in ("", "(unknown=-50)", "(unknown='uniform')"))
+    found = [float(said(model, "The zebra sleeps").logprobs[1]) for model in (own, number, uniform)]
+    assert found[1] == -50
+    assert found[2] == pytest.approx(-math.log(Arpa(arpa).vocabulary))
+    assert len(set(found)) == 3
+    assert "unknown='<unk>'" in own.signature
+    assert "unknown=-50.0" in number.signature
+    assert "unknown='uniform'" in uniform.signature
+
+
+def test_the_start_symbol_is_signed(arpa: Path, tmp_path: Path) -> None:
+    bare = tmp_path / "bare.arpa"
+    bare.write_text("\\data\\\nngram 1=1\n\n\\1-grams:\n-1\ta\n\\end\\\n")
+    assert "bos='<s>'" in load_model(f"ngram:{arpa}").signature
+    assert "bos=None" in load_model(f"ngram:{bare}").signature
+    with pytest.raises(ModelError, match="no word '</s>'"):
+        said(load_model(f"ngram:{bare}(eos=True)"), "a")
 
 
 def test_words_are_cut_as_the_options_say(arpa: Path) -> None:
@@ -89,6 +109,9 @@ def test_a_gzipped_file_is_the_same_model(arpa: Path, tmp_path: Path) -> None:
         (b"\\data\\\nngram 1=1\n\n\\1-grams:\nx\ta\n\\end\\\n", "line 5"),
         (b"\\data\\\nngram 1=1\n\n\\1-grams:\n-1\ta b c\n\\end\\\n", "line 5"),
         (b"\x1f\x8bnot gzip", "cannot be read"),
+        (b"\\data\\\nngram x=1\n", "'x' is not a whole number"),
+        (b"\\data\\\nngram 1=1\n\n\\two-grams:\n", "'two' is not a whole number"),
+        (b"\\data\\\nngram 1=1\n\n\\1-grams:\n5\ta\n\\end\\\n", "at most 0"),
     ],
 )
 def test_damaged_files(tmp_path: Path, content: bytes, message: str) -> None:
@@ -134,6 +157,14 @@ def test_the_sphinx_trigram() -> None:
     unknown = said(model, "The xyzzyq sleeps.")
     assert unknown.logprobs[1] == pytest.approx(-math.log(72547))
     assert said(model, "She isn't here.").logprobs.sum() > said(model, "She aren't here.").logprobs.sum()
+
+
+@pytest.mark.skipif(not delivered()["sphinx-trigram"].is_installed(), reason="pocketsphinx is not installed")
+def test_a_cut_sphinx_file(tmp_path: Path) -> None:
+    path = tmp_path / "m.bin"
+    path.write_bytes(b"Trie Language Model\x03c\x1b\x01\x00")
+    with pytest.raises(ModelError, match="cannot be read as a CMU Sphinx model"):
+        said(load_model(f"ngram:{path}"), "a")
 
 
 def test_a_sphinx_model_needs_pocketsphinx(tmp_path: Path, monkeypatch) -> None:

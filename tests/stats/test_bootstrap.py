@@ -61,7 +61,7 @@ def test_no_interval_without_resamples_or_where_most_are_undefined() -> None:
     assert spread(undefined, Bootstrap(100)) == (None, None)
 
 
-@pytest.mark.parametrize("wrong", [{"resamples": -1}, {"level": 1.0}])
+@pytest.mark.parametrize("wrong", [{"resamples": -1}, {"resamples": 1}, {"level": 1.0}, {"seed": -1}])
 def test_wrong_settings(wrong: dict[str, float]) -> None:
     with pytest.raises(MeasureError):
         Bootstrap(**wrong)

@@ -15,7 +15,7 @@ def test_a_run_is_saved_as_json_and_csv_and_listed(own_home: Path) -> None:
     results = evaluate("starter", ["uniform"], measures=["PairAccuracy"], by="phenomenon")
     rows = [each.row() for each in results]
     run = save_run("evaluate", "starter -m uniform", rows, unit_rows(results), [each.signature for each in results])
-    assert saved_runs() == [run]
+    assert saved_runs() == ([run], [])
     assert json.loads((run.folder / "results.json").read_text()) == rows
     with (run.folder / "results.csv").open(newline="") as opened:
         assert len(list(csv.DictReader(opened))) == len(rows)
@@ -25,11 +25,13 @@ def test_a_run_is_saved_as_json_and_csv_and_listed(own_home: Path) -> None:
     assert results[0].signature in json.loads((run.folder / "run.json").read_text())["signatures"]
 
 
-def test_a_damaged_run_is_named(own_home: Path) -> None:
-    run = save_run("score", "", [], [], [])
-    (run.folder / "run.json").write_text("{")
-    with pytest.raises(StoreError, match=run.id):
-        saved_runs()
+def test_a_damaged_run_is_named_and_hides_no_other(own_home: Path) -> None:
+    damaged, whole = save_run("score", "", [], [], []), save_run("score", "", [], [], [])
+    (damaged.folder / "run.json").write_text("{")
+    runs, problems = saved_runs()
+    assert runs == [whole]
+    assert len(problems) == 1
+    assert damaged.id in problems[0]
 
 
 def test_a_home_that_cannot_be_written_to(tmp_path: Path, monkeypatch) -> None:

@@ -52,6 +52,7 @@ def test_an_empty_score_is_missing_and_noted(tmp_path: Path) -> None:
         ("sentence_id,score\na,nan\n", "line 2: score is 'nan'"),
         ("sentence_id,score\na,inf\n", "line 2: score is 'inf'"),
         ("sentence_id,score\na,high\n", "line 2: score is 'high'"),
+        ("sentence_id,score\na,1_0\n", "line 2: score is '1_0'"),
         ("sentence_id,score\nz,1\n", "line 2: suite 's' has no sentence with the id 'z'"),
         ("sentence_id,score\na#noun,1\n", "no sentence with the id 'a#noun'"),
         ("sentence_id,score\na,1\na,1\n", "line 3: sentence 'a' has a score already in line 2"),
@@ -70,4 +71,7 @@ def test_the_signature_names_file_content_and_column(tmp_path: Path) -> None:
     path = written(tmp_path, "sentence_id,x,y\na,1,2\n")
     one, other = (read_scores(path, SUITE, [{"score": name}])[0].signature for name in "xy")
     assert one != other
+    swapped = written(tmp_path, "sentence_id,other,score\na,b,1\nb,a,2\n")
+    first, second = (read_scores(swapped, SUITE, [named])[0].signature for named in ({}, {"id": "other"}))
+    assert first != second
     assert one.startswith("file:scores.csv@")

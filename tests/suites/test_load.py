@@ -34,6 +34,11 @@ def test_a_path_below_a_suite_is_a_part_of_it() -> None:
         load_suite("starter/nothing")
 
 
+def test_a_path_below_a_suite_whose_ids_begin_with_its_name(data: Path) -> None:
+    assert [each.id for each in load_suite("cola/train/17").sentences] == ["cola/train/17"]
+    assert len(load_suite("npi/pairs/5").contrasts) == 1
+
+
 def test_a_name_above_several_suites_means_all_of_them(data: Path) -> None:
     suite = load_suite("cola/targeted")
     assert len(suite.sentences) == sum(entry.sentences for entry in entries("cola/targeted")) == 2022
@@ -113,6 +118,18 @@ def test_files_are_downloaded_checked_and_kept(server: str, own_home: Path, monk
     entry = _remote(server)
     assert contents(entry) == {"a/plain.tsv": b"plain\n", "a/inner.tsv": b"inner\n"}
     assert all(path.is_relative_to(own_home) for path in fetch(entry))
+
+
+def test_a_local_copy_is_not_downloaded(data: Path) -> None:
+    (entry,) = entries("li_adger")
+    gone = replace(entry, source="http://127.0.0.1:9")
+    assert all(path.is_relative_to(data) for path in fetch(gone))
+
+
+def test_what_was_downloaded_once_is_kept(server: str, monkeypatch) -> None:
+    monkeypatch.delenv("ACCEPTABILITY_DATA", raising=False)
+    entry = _remote(server)
+    fetch(entry)
     gone = replace(entry, source="http://127.0.0.1:9")
     assert contents(gone) == contents(entry)
 

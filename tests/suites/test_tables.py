@@ -72,11 +72,44 @@ def test_blimp_like_json_lines(tmp_path: Path) -> None:
         ("a.jsonl", '{"id": "1", "text": "A", "tags": ["x"]}\n', "line 1: tags are"),
         ("a.jsonl", '{"id": "1", "text": "A", "better_than": ["2"]}\n', "no sentence of that id"),
         ("a.tsv", b"text\nA\xff.\n", "line 2: byte 6 is not UTF-8"),
+        ("a.csv", "text,good,bad\nA,B,C\n", "Say which you mean"),
+        ("a.csv", "text,rating\nA b.,1_0\n", "rating is '1_0'"),
+        ("a.jsonl", '{"text": ["A"]}\n', "line 1: the text is"),
+        ("a.jsonl", '{"text": "A \\ud800"}\n', "line 1: .*surrogate"),
+        ("a.jsonl", '{"text": "A", "label": "yes"}\n', "label is 'yes'"),
+        ("a.jsonl", '{"text": "A", "label": [1]}\n', r"label is \[1\]"),
+        ("a.jsonl", '{"text": "A", "rating": 1' + "0" * 400 + "}\n", "line 1: rating is"),
+        ("a.jsonl", '{"text": "A", "rating": 1' + "0" * 5000 + "}\n", "line 1: not a line of JSON"),
+        ("a.jsonl", '{"text": "A", "regions": {"t": [0, 1e999]}}\n', "line 1: regions are"),
     ],
 )
 def test_bad_files_are_refused_with_file_and_line(tmp_path: Path, name: str, text: str | bytes, message: str) -> None:
     with pytest.raises(SuiteError, match=message):
         load_suite(str(written(tmp_path, name, text)))
+
+
+def test_labels_in_json_may_be_numbers_or_truths(tmp_path: Path) -> None:
+    rows = ['{"text": "A", "label": 1.0}', '{"text": "B", "label": false}', '{"text": "C", "label": "1"}']
+    suite = load_suite(str(written(tmp_path, "a.jsonl", "\n".join(rows))))
+    assert [each.label for each in suite.sentences] == [1, 0, 1]
+
+
+def test_only_newlines_end_a_line(tmp_path: Path) -> None:
+    suite = load_suite(str(written(tmp_path, "a.csv", "text\nA\u2028b.\nC\x0cd.\n")))
+    assert [each.text for each in suite.sentences] == ["A\u2028b.", "C\x0cd."]
+
+
+def test_named_pair_columns_win_over_a_text_column(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.csv", "text,good,bad\nnote,A b.,B a.\n")
+    suite = load_suite(str(path), columns={"good": "good", "bad": "bad"})
+    assert [each.text for each in suite.sentences] == ["A b.", "B a."]
+    assert suite.sentences[0].tags["text"] == "note"
+    assert len(load_suite(str(path), columns={"text": "text"}).sentences) == 1
+
+
+def test_columns_are_for_files_only() -> None:
+    with pytest.raises(SuiteError, match="for a file only"):
+        load_suite("starter", columns={"text": "good"})
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

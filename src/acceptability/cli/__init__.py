@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 
@@ -56,14 +57,17 @@ def main() -> None:
     # Other libraries' bars and chatter would tear our own apart.
     os.environ.setdefault("TQDM_DISABLE", "1")
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
     except AcceptabilityError as error:
         fail(str(error))
-    except KeyboardInterrupt:
-        print("stopped; what was scored is kept", file=sys.stderr)
-        sys.exit(130)
-    except BrokenPipeError:
-        # The reader of our output has gone, as `head` does: that is no error of ours.
+    except OSError as error:
+        # Nothing can be written any more, also not at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+        fail(f"cannot write the output: {error.strerror or error}")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 from acceptability.cli.shown import (
     Json,
     Measures,
@@ -23,10 +21,11 @@ from acceptability.cli.shown import (
     saved,
     talk,
 )
+from acceptability.errors import MeasureError
 from acceptability.measuring import compare
 from acceptability.report.table import comparison_table
 from acceptability.scoring import scored
-from acceptability.store.runs import save_run
+from acceptability.store.runs import rows_of_units, save_run
 from acceptability.suites import load_suite
 
 
@@ -43,6 +42,9 @@ def command(
     as_json: Json = False,
 ) -> None:
     """Compare the first model with each other one, over the same rows."""
+    if len(model) * len(reduce or [""]) < 2:
+        raise MeasureError("a comparison needs two models, or two reductions of one: give --model or --reduce twice")
+    how = bootstrap(resamples, resample_by, seed)
     loaded = load_suite(suite, columns=read_columns(columns))
     with progress_bar() as progress:
         scores = [
@@ -50,12 +52,18 @@ def command(
             for name in model
             for each in scored(loaded, name, list(reduce or [None]), region=region, progress=progress)  # type: ignore[list-item]
         ]
-    found = compare(loaded, scores, measure or (), bootstrap=bootstrap(resamples, resample_by, seed))
-    rows = [asdict(each) for each in found]
+    found = compare(loaded, scores, measure or (), bootstrap=how)
+    rows = [each.row() for each in found]
     if as_json:
         print_json(rows)
     else:
         print_table(comparison_table(found))
         for each in found:
             talk(each.signature)
-    saved(save_run("compare", arguments(), rows, [], [each.signature for each in found]))
+    units = [
+        row
+        for each in found
+        for name, part in zip((each.first, each.second), each.units, strict=True)
+        for row in rows_of_units(part, {"suite": each.suite, "measure": each.measure, "model": name})
+    ]
+    saved(save_run("compare", arguments(), rows, units, [each.signature for each in found]))

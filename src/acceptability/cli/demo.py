@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from acceptability.cli.shown import Json, arguments, print_json, print_table, progress_bar, saved, talk
+from acceptability.cli.shown import Json, arguments, check_writable, print_json, print_table, progress_bar, saved, talk
 from acceptability.measuring import evaluate
 from acceptability.models import delivered
 from acceptability.report.page import Section, write_page
@@ -25,6 +25,7 @@ def command(
     as_json: Json = False,
 ) -> None:
     """Show the main job, offline: minimal pairs, models, numbers with intervals, and a page."""
+    check_writable(page)
     suite = load_suite("starter")
     talk(f"suite: starter, {len(suite.contrasts)} minimal pairs and {len(suite.sentences)} sentences of English")
     present = [each for each in delivered().values() if each.is_installed()]
@@ -45,15 +46,6 @@ def command(
         Section("Correlation with labels", [result for result in overall if result.measure == _MEASURES[1]]),
         Section("Pair accuracy by phenomenon", by_phenomenon),
     ]
-    where = write_page(
-        page,
-        "How well do these models know English?",
-        sections,
-        lead="Pair accuracy: how often the better sentence of a minimal pair gets the higher log-probability "
-        "(a tie counts one half). PBC: the correlation of log-probabilities with labels.",
-        models=[(each.name, f"{each.about} ({each.licence})") for each in present],
-        citations=[known_entries("starter")[0].citation],
-    )
     if as_json:
         print_json([result.row() for result in results])
     else:
@@ -63,6 +55,15 @@ def command(
             talk(note)
     signatures = [result.signature for result in results]
     saved(save_run("demo", arguments(), [each.row() for each in results], unit_rows(results), signatures))
+    where = write_page(
+        page,
+        "How well do these models know English?",
+        sections,
+        lead="Pair accuracy: how often the better sentence of a minimal pair gets the higher log-probability "
+        "(a tie counts one half). PBC: the correlation of log-probabilities with labels.",
+        models=[(each.name, f"{each.about} ({each.licence})") for each in present],
+        citations=[known_entries("starter")[0].citation],
+    )
     talk(f"page: {where}")
 
 

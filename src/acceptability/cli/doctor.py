@@ -37,7 +37,9 @@ def command(as_json: Json = False) -> None:
     found["models"] = {name: "installed" if each.is_installed() else "absent" for name, each in delivered().items()}
     found["default model"] = default_model()
     found |= {"home": str(home()), "local data": str(local_data() or "none (ACCEPTABILITY_DATA is not set)")}
-    found |= {"suites": _suites(), "store": _store(), "runs": len(saved_runs())}
+    found |= {"suites": _suites(), "store": _store(), "runs": len(saved_runs()[0])}
+    if problems := saved_runs()[1]:
+        found["damaged runs"] = dict(enumerate(problems, start=1))
     if as_json:
         print_json(found)
         return
@@ -45,7 +47,7 @@ def command(as_json: Json = False) -> None:
         if isinstance(value, dict):
             print(f"{key}:")
             for name, each in value.items():
-                print(f"  {name:<28} {each}")
+                print(f"  {name!s:<28} {each}")
         else:
             print(f"{key + ':':<16} {value}")
 

@@ -11,33 +11,35 @@ from typing import Annotated
 
 import typer
 
+from acceptability import __version__
 from acceptability.cli.shown import (
     Json,
     Region,
     SuiteColumns,
     arguments,
+    check_writable,
     print_json,
     progress_bar,
     read_columns,
     saved,
     talk,
 )
-from acceptability.errors import ScoreError, SpellingError
+from acceptability.errors import ReportError, SpellingError
+from acceptability.models import load_model
 from acceptability.scoring import score, tokens
+from acceptability.signature import sign
 from acceptability.store.runs import save_run
 from acceptability.suites import load_suite
 from acceptability.types import LabelScores, Said, Sentence
 
-_FORMATS = (".csv", ".tsv", ".jsonl", ".json")
+_FORMATS = (".csv", ".tsv", ".jsonl")
 
 
 def command(
     suite: str,
     model: str,
     reduce: Annotated[str | None, typer.Option("--reduce", "-r", help="A reduction; default lp or log_odds.")] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Write the rows to this .csv, .tsv, .json or .jsonl.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Write the rows to this .csv, .tsv or .jsonl.")] = None,
     by_token: Annotated[bool, typer.Option("--tokens", help="One row a token instead of one a sentence.")] = False,
     region: Region = None,
     columns: SuiteColumns = None,
@@ -46,17 +48,22 @@ def command(
     """Score every sentence of a suite with a model."""
     if out and out.suffix.lower() not in _FORMATS:
         raise SpellingError(f"--out {out}: expected a name that ends in {', '.join(_FORMATS)}")
+    if out and as_json:
+        raise SpellingError("--json prints rows and --out writes them: choose one")
+    if out:
+        check_writable(out)
     if by_token and (reduce or region):
         raise SpellingError("--tokens gives what the model said itself; leave --reduce and --region away")
     loaded = load_suite(suite, columns=read_columns(columns))
     with progress_bar() as progress:
         if by_token:
             rows = [row for each in tokens(loaded, model, progress=progress) for row in _token_rows(*each)]
-            signature = f"tokens|suite:{loaded.signature}|model:{model}"
+            giver = load_model(model).signature
         else:
             scores = score(loaded, model, reduce, region=region, progress=progress)
             rows = [{"sentence_id": each.id, "text": each.text, "score": scores[each.id]} for each in loaded.sentences]
-            signature = f"score|suite:{loaded.signature}|model:{scores.signature}"
+            giver = scores.signature
+    signature = sign("score", {"suite": loaded.signature, "model": giver, "acceptability": __version__})
     _write(rows, out, as_json)
     talk(signature)
     saved(save_run("score", arguments(), rows, [], [signature]))
@@ -82,13 +89,11 @@ def _write(rows: Sequence[Mapping[str, object]], out: Path | None, as_json: bool
         try:
             out.write_text(_formatted(rows, out.suffix.lower()), encoding="utf-8", newline="\n")
         except OSError as error:
-            raise ScoreError(f"cannot write {out}: {error.strerror}") from error
+            raise ReportError(f"cannot write {out}: {error.strerror}") from error
         talk(f"{len(rows)} rows written to {out}")
 
 
 def _formatted(rows: Sequence[Mapping[str, object]], ending: str) -> str:
-    if ending == ".json":
-        return json.dumps(rows, ensure_ascii=False, indent=1) + "\n"
     if ending == ".jsonl":
         return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     return _delimited(rows, "," if ending == ".csv" else "\t")

@@ -7,6 +7,7 @@ import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
@@ -14,7 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from acceptability.errors import SpellingError
+from acceptability.errors import ReportError, SpellingError
 from acceptability.report.table import add_row
 from acceptability.scoring import Progress as Tell
 from acceptability.stats.bootstrap import Bootstrap
@@ -86,6 +87,8 @@ def read_columns(text: str | None) -> dict[str, str]:
         meaning, equals, column = part.partition("=")
         if not (meaning.strip() and equals and column.strip()):
             raise SpellingError(f"cannot read --columns {text!r}: write MEANING=COLUMN,MEANING=COLUMN")
+        if meaning.strip() in named:
+            raise SpellingError(f"cannot read --columns {text!r}: {meaning.strip()} comes twice")
         named[meaning.strip()] = column.strip()
     return named
 
@@ -115,13 +118,28 @@ def progress_bar() -> Iterator[Tell]:
         TextColumn("queries"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True)) as progress:
-        tasks: dict[tuple[str, int], TaskID] = {}
+    progress = Progress(*columns, console=Console(stderr=True))
+    tasks: dict[tuple[str, int], TaskID] = {}
 
-        def tell(name: str, done: int, total: int) -> None:
-            task = tasks.get((name, total))
-            if task is None:
-                task = tasks[name, total] = progress.add_task(name.replace("[", r"\["), total=total)
-            progress.update(task, completed=done)
+    def tell(name: str, done: int, total: int) -> None:
+        progress.start()
+        task = tasks.get((name, total))
+        if task is None:
+            task = tasks[name, total] = progress.add_task(name.replace("[", r"\["), total=total)
+        progress.update(task, completed=done)
 
+    try:
         yield tell
+    except KeyboardInterrupt:
+        progress.stop()
+        talk("stopped; what was scored is kept, and the same command goes on from there")
+        raise
+    finally:
+        if tasks:
+            progress.stop()
+
+
+def check_writable(path: Path) -> None:
+    """Refuse a file in a folder that does not exist, before any work is done for it."""
+    if not path.parent.is_dir():
+        raise ReportError(f"cannot write {path}: there is no folder {path.parent}")

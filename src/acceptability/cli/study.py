@@ -17,8 +17,8 @@ from typing import Annotated, Any
 import typer
 
 from acceptability.cli.evaluate import show
-from acceptability.cli.shown import Json, arguments, progress_bar, saved, talk
-from acceptability.errors import SpellingError, closest
+from acceptability.cli.shown import Json, arguments, check_writable, progress_bar, saved, talk
+from acceptability.errors import SpellingError, suggestion
 from acceptability.measuring import evaluate
 from acceptability.report.page import Section, write_page
 from acceptability.store.runs import save_run, unit_rows
@@ -36,6 +36,8 @@ def command(
 ) -> None:
     """Run the study that a TOML file describes."""
     asked = _read(file)
+    if page:
+        check_writable(page)
     results: list[Result] = []
     sections = []
     with progress_bar() as progress:
@@ -54,10 +56,10 @@ def command(
             )
             sections.append(Section(name, found))
     show(results, as_json)
-    if page:
-        talk(f"page: {write_page(page, asked.get('title', file.stem), sections)}")
     signatures = [each.signature for each in results]
     saved(save_run("study", arguments(), [each.row() for each in results], unit_rows(results), signatures))
+    if page:
+        talk(f"page: {write_page(page, asked.get('title', file.stem), sections)}")
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -69,8 +71,7 @@ def _read(file: Path) -> dict[str, Any]:
         raise SpellingError(f"{file} is not TOML: {error}") from error
     for key, value in asked.items():
         if key not in (*_LISTS, *_TEXTS):
-            guess = closest(key, (*_LISTS, *_TEXTS))
-            raise SpellingError(f"{file}: a study has no {key!r}." + (f" Did you mean {guess!r}?" if guess else ""))
+            raise SpellingError(f"{file}: a study has no {key!r}.{suggestion(key, (*_LISTS, *_TEXTS))}")
         is_right = isinstance(value, str) if key in _TEXTS else _is_strings(value)
         if not is_right:
             raise SpellingError(f"{file}: {key} must be {'a text' if key in _TEXTS else 'a list of texts'}")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from acceptability.cli.shown import Json, SuiteColumns, print_json, print_rows, read_columns, talk
-from acceptability.errors import SuiteError
+from acceptability.errors import ReportError, SpellingError, SuiteError
 from acceptability.suites import Entry, catalog, load_suite
 from acceptability.suites.catalog import entries, known_entries
 from acceptability.suites.fetch import fetch as fetch_files
@@ -22,6 +22,8 @@ app = typer.Typer(help="List, show, fetch, verify and export suites.", invoke_wi
 def listed(context: typer.Context, as_json: Json = False) -> None:
     """List every suite, with its counts."""
     if context.invoked_subcommand:
+        if as_json:
+            raise SpellingError(f"write --json after the command: suites {context.invoked_subcommand} … --json")
         return
     rows = [
         {"id": entry.id, "sentences": entry.sentences, "contrasts": entry.contrasts}
@@ -36,7 +38,7 @@ def listed(context: typer.Context, as_json: Json = False) -> None:
 
 @app.command()
 def show(name: str, columns: SuiteColumns = None, as_json: Json = False) -> None:
-    """Show what is known of a suite: source, licence, quirks, tags, a first sentence."""
+    """Show what is known of a suite: source, licence, quirks; of a file, its tags and first sentence."""
     about = [_about(entry) for entry in entries(name)]
     if not about:
         about = [_of_file(name, columns)]
@@ -51,12 +53,14 @@ def show(name: str, columns: SuiteColumns = None, as_json: Json = False) -> None
 
 
 @app.command()
-def fetch(name: str) -> None:
-    """Download a suite's files, check them, and keep them."""
-    for entry in known_entries(name):
-        for path in fetch_files(entry):
-            talk(f"{entry.id}: {path}")
-        print(f"{entry.id}: {len(entry.files)} files are there")
+def fetch(name: str, as_json: Json = False) -> None:
+    """Download the files of a suite that are not on this machine, check them, and keep them."""
+    found = {entry.id: [str(path) for path in fetch_files(entry)] for entry in known_entries(name)}
+    if as_json:
+        print_json([{"id": each, "files": paths} for each, paths in found.items()])
+        return
+    for each, paths in found.items():
+        print(f"{each}: {len(paths)} files are there and whole")
 
 
 @app.command()
@@ -85,14 +89,20 @@ def export(
     name: str,
     out: Annotated[Path, typer.Option("--out", help="The JSONL file to write.")],
     columns: SuiteColumns = None,
+    as_json: Json = False,
 ) -> None:
     """Write a suite as JSONL, one sentence a line."""
+    if out.suffix.lower() != ".jsonl":
+        raise SpellingError(f"--out {out}: a suite is written as JSONL; give it a name that ends in .jsonl")
     suite = load_suite(name, columns=read_columns(columns))
     try:
         write_jsonl(suite, out)
     except OSError as error:
-        raise SuiteError(f"cannot write {out}: {error.strerror}") from error
-    talk(f"{len(suite.sentences)} sentences and {len(suite.contrasts)} contrasts written to {out}")
+        raise ReportError(f"cannot write {out}: {error.strerror}") from error
+    if as_json:
+        print_json({"file": str(out), "sentences": len(suite.sentences), "contrasts": len(suite.contrasts)})
+    else:
+        talk(f"{len(suite.sentences)} sentences and {len(suite.contrasts)} contrasts written to {out}")
 
 
 def _about(entry: Entry) -> dict[str, object]:

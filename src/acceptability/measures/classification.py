@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from acceptability.errors import MeasureError, Undefined
-from acceptability.measures.rows import labelled
+from acceptability.measures.rows import checked_number, labelled
 from acceptability.types import Floats, Scores, Suite, Units
 
 
@@ -28,10 +28,7 @@ class MCC:
     needs = "labels"
 
     def __post_init__(self) -> None:
-        number = self.threshold
-        if isinstance(number, bool) or not isinstance(number, (int, float)) or not math.isfinite(number):
-            raise MeasureError(f"MCC: threshold is {number!r}; expected a number")
-        object.__setattr__(self, "threshold", float(number))
+        object.__setattr__(self, "threshold", checked_number("MCC: threshold", self.threshold))
 
     def units(self, suite: Suite, scores: Scores) -> Units:
         """Return one row a labelled sentence; labels of one class only are an error."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from acceptability.errors import MeasureError
 from acceptability.measures.pairs import mean
-from acceptability.measures.rows import rated_contrasts, ratings_z, scores_z
+from acceptability.measures.rows import checked_number, rated_contrasts, ratings_z, scores_z
 from acceptability.types import Scores, Suite, Units
 
 
@@ -35,13 +35,13 @@ class ADC:
     needs = "rated contrasts"
 
     def __post_init__(self) -> None:
-        if isinstance(self.delta, bool) or not isinstance(self.delta, (int, float)) or not self.delta > 0:
+        object.__setattr__(self, "delta", checked_number("ADC: delta", self.delta))
+        if not self.delta > 0:
             raise MeasureError(f"ADC: delta is {self.delta!r}; expected a number above 0")
         if not isinstance(self.standardise, bool):
             raise MeasureError(f"ADC: standardise is {self.standardise!r}; expected True or False")
         if self.tie not in ("positive", "literal"):
             raise MeasureError(f"ADC: tie is {self.tie!r}; expected 'positive' or 'literal'")
-        object.__setattr__(self, "delta", float(self.delta))
 
     def units(self, suite: Suite, scores: Scores) -> Units:
         """Return one row a contrast: the model's gap, people's gap, and whether the criterion is met."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from acceptability.errors import MeasureError, Undefined
-from acceptability.measures.rows import contrasts_of
+from acceptability.measures.rows import checked_number, contrasts_of
 from acceptability.types import Scores, Suite, Units
 
 
@@ -25,9 +25,9 @@ class PairAccuracy:
     needs = "contrasts"
 
     def __post_init__(self) -> None:
-        if isinstance(self.ties, bool) or not isinstance(self.ties, (int, float)) or not 0 <= self.ties <= 1:
+        object.__setattr__(self, "ties", checked_number("PairAccuracy: ties", self.ties))
+        if not 0 <= self.ties <= 1:
             raise MeasureError(f"PairAccuracy: ties is {self.ties!r}; expected a number from 0 to 1")
-        object.__setattr__(self, "ties", float(self.ties))
 
     def units(self, suite: Suite, scores: Scores) -> Units:
         """Return one row a contrast: its gap, and what it earns."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from acceptability.errors import MeasureError
-from acceptability.types import Contrast, Floats, Scores, Sentence, Suite
+from acceptability.types import Contrast, Floats, Measure, Scores, Sentence, Suite
 
 
 def contrasts_of(suite: Suite, measure: object) -> tuple[Contrast, ...]:
@@ -75,10 +76,33 @@ def standardised(values: Sequence[float] | Floats, what: str) -> Floats:
     array([-1.,  1.])
     """
     array = np.asarray(values, dtype=np.float64)
-    spread = array.std()
-    if spread == 0:
+    if array.min() == array.max():
         raise MeasureError(f"the {what} are all the same, so they have no z-scores")
-    return np.asarray((array - array.mean()) / spread)
+    # Scaled by a power of two, which is exact, so that squares of very large or small numbers stay numbers.
+    scaled = np.ldexp(array, -np.frexp(np.abs(array).max())[1])
+    return np.asarray((scaled - scaled.mean()) / scaled.std())
+
+
+def check_measurable(suite: Suite, measure: Measure) -> None:
+    """Refuse a measure that the suite has nothing for, before anything is scored."""
+    finders: dict[str, Callable[[Suite, object], object]] = {
+        "contrasts": contrasts_of,
+        "labels": labelled,
+        "ratings": rated,
+        "rated contrasts": rated_contrasts,
+    }
+    if measure.needs in finders:
+        finders[measure.needs](suite, measure)
+
+
+def checked_number(name: str, value: object) -> float:
+    """Return an option that is a finite number."""
+    try:
+        if not isinstance(value, bool) and isinstance(value, (int, float)) and math.isfinite(value):
+            return float(value)
+    except OverflowError:
+        pass
+    raise MeasureError(f"{name} is {value!r}; expected a number")
 
 
 def nothing(suite: Suite, measure: object, needed: str) -> MeasureError:

@@ -49,6 +49,7 @@ def _opened(opener: object, name: str, place: str, options: dict[str, object]) -
             raise
         reason = str(error).partition(") ")[2] or str(error)
         raise SpellingError(f"cannot open {name!r}: {reason}. `acceptability models` shows the options.") from error
-    if not isinstance(model, Model):
+    # Asked of the class: asking the model itself would compute its signature.
+    if not all(hasattr(type(model), name) for name in ("signature", "encode", "run")):
         raise ModelError(f"{name!r} is not a model: it lacks signature, encode or run")
     return model

@@ -42,6 +42,8 @@ class Arpa:
             found = self.logprobs.get((*context, word))
             if found is not None:
                 return weight + found
+            if not context:
+                raise ModelError(f"the n-gram model has no word {word!r}")
             weight += self.backoffs.get(context, 0.0)
             context = context[1:]
 
@@ -56,9 +58,9 @@ class Arpa:
                 break
             if line.startswith("ngram ") and not order:
                 size, _, count = line.removeprefix("ngram ").partition("=")
-                declared[int(size)] = int(count)
+                declared[_whole(size, path, number)] = _whole(count, path, number)
             elif line.startswith("\\") and line.endswith("-grams:"):
-                order = int(line[1 : -len("-grams:")])
+                order = _whole(line[1 : -len("-grams:")], path, number)
             elif order and line:
                 self._take(line, order, f"{path}, line {number}")
                 counted[order] = counted.get(order, 0) + 1
@@ -77,8 +79,16 @@ class Arpa:
                 self.backoffs[ngram] = float(fields[order + 1]) * LN10
         except ValueError:
             fields = []
-        if len(fields) not in (order + 1, order + 2):
-            raise ModelError(f"{where}: expected log10 probability, {order} words, perhaps a back-off weight")
+        if len(fields) not in (order + 1, order + 2) or not self.logprobs[ngram] <= 0:
+            raise ModelError(
+                f"{where}: expected a log10 probability, at most 0, then {order} words, perhaps a back-off weight"
+            )
+
+
+def _whole(text: str, path: Path, line: int) -> int:
+    if not text.strip().isdecimal():
+        raise ModelError(f"{path}, line {line}: {text!r} is not a whole number")
+    return int(text)
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:

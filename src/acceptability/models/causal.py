@@ -14,13 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from acceptability.errors import ModelError, OutOfMemory, QueryError
+from acceptability.errors import ModelError, QueryError
+from acceptability.models.files import checked_bool, remembered
 from acceptability.models.huggingface import (
     Checkpoint,
     check_length,
     checked_dtype,
     checkpoint,
+    enough_memory,
     in_target,
+    logprobs_at,
+    padded,
     within,
 )
 from acceptability.spelling import write
@@ -63,28 +67,39 @@ class Causal:
         """The start token, or None where the first token is not scored."""
         if self.start != "auto":
             return self.start
-        found: str | None = self.files.facts("bos", lambda: self.files.tokenizer.bos_token)
-        return found
+        found = remembered(self.files.version, "bos", lambda: self.files.tokenizer.bos_token)
+        return found if isinstance(found, str) else None
 
     @cached_property
     def net(self) -> Any:
-        """The weights, read on first use."""
-        return self.files.net("AutoModelForCausalLM", dtype=self.dtype, device=self.device)
+        """The weights, read on first use, and seen to be causal."""
+        net = self.files.net("AutoModelForCausalLM", dtype=self.dtype, device=self.device)
+        if _sees_ahead(net):
+            raise ModelError(
+                f"{self.files.name} is no causal model: what it says of a token depends on later ones. "
+                "If it is a masked model, write masked:…"
+            )
+        return net
 
     def encode(self, queries: Sequence[Query]) -> list[Tokens]:
         """Return the queries as tokens, all tokenized at once."""
-        before, after = self._before, self._after
-        limit = self.files.positions
         coded = self.files.tokenizer(
-            [query.full for query in queries],
-            add_special_tokens=False,
-            return_offsets_mapping=True,
-            verbose=False,
+            [query.full for query in queries], add_special_tokens=False, return_offsets_mapping=True, verbose=False
         )
-        return [self._tokens(query, coded, index, before, after, limit) for index, query in enumerate(queries)]
+        frame = self._before, self._after, self.files.positions
+        return [
+            self._tokens(index, query, (coded["input_ids"][index], coded["offset_mapping"][index]), frame)
+            for index, query in enumerate(queries)
+        ]
 
-    def _tokens(self, query: Query, coded: Any, index: int, before: list[int], after: list[int], limit: int) -> Tokens:
-        ids, offsets = coded["input_ids"][index], coded["offset_mapping"][index]
+    def _tokens(
+        self,
+        index: int,
+        query: Query,
+        coded: tuple[list[int], list[Span]],
+        frame: tuple[list[int], list[int], int],
+    ) -> Tokens:
+        (ids, offsets), (before, after, limit) = coded, frame
         check_length(len(before) + len(ids) + len(after), limit, index)
         wanted = [place for place in in_target(query, offsets) if place + len(before) > 0]
         unknown = self.files.tokenizer.unk_token_id
@@ -120,24 +135,14 @@ class Causal:
         """Return the log-probability of every wanted token, from one forward pass."""
         import torch
 
-        longest = max(each.size for each in batch)
-        ids = torch.zeros(len(batch), longest, dtype=torch.long)
-        mask = torch.zeros(len(batch), longest, dtype=torch.long)
-        for row, each in enumerate(batch):
-            ids[row, : each.size] = torch.tensor(each.ids)
-            mask[row, : each.size] = 1
+        ids, mask = padded([each.ids for each in batch], 0)
         rows = torch.tensor([row for row, each in enumerate(batch) for _ in each.scored])
         places = torch.tensor([place for each in batch for place in each.scored])
-        device = self.net.device
-        try:
-            with torch.inference_mode():
-                logits = self.net(input_ids=ids.to(device), attention_mask=mask.to(device), use_cache=False).logits
-                # The token at a place is predicted one place before it.
-                wanted = logits[rows, places - 1].float()
-                chosen = wanted.gather(1, ids[rows, places].to(device).unsqueeze(1)).squeeze(1)
-                logprobs = (chosen - wanted.logsumexp(dim=1)).cpu().numpy().astype(np.float32)
-        except torch.OutOfMemoryError as error:
-            raise OutOfMemory(f"{self.files.name}: a batch of {len(batch)} texts does not fit: {error}") from error
+        net = self.net
+        with enough_memory(f"{self.files.name}: a batch of {len(batch)} texts"), torch.inference_mode():
+            logits = net(input_ids=ids.to(net.device), attention_mask=mask.to(net.device), use_cache=False).logits
+            # The token at a place is predicted one place before it.
+            logprobs = logprobs_at(logits[rows, places - 1], ids[rows, places])
         ends = np.cumsum([len(each.scored) for each in batch])[:-1]
         return [
             TokenScores(each.query.text, each.tokens, each.offsets, part)
@@ -155,4 +160,17 @@ def open_model(
     allow_pickle: bool = False,
 ) -> Causal:
     """Return the causal model at a place."""
-    return Causal(checkpoint("causal", place, allow_pickle=allow_pickle), bos, eos, checked_dtype(dtype), device)
+    if bos is not None and not isinstance(bos, str):
+        raise ModelError(f"causal: bos is {bos!r}; expected a token, 'auto' or None")
+    files = checkpoint("causal", place, allow_pickle=allow_pickle)
+    return Causal(files, bos, checked_bool("eos", eos), checked_dtype(dtype), device)
+
+
+def _sees_ahead(net: Any) -> bool:
+    """Tell whether a change of the last token changes what is said of the first: a causal model cannot."""
+    import torch
+
+    ids = torch.tensor([[1, 2, 3], [1, 2, 4]], device=net.device)
+    with torch.inference_mode():
+        first, second = net(input_ids=ids, use_cache=False).logits[:, 0].float()
+    return not torch.allclose(first, second, rtol=1e-2, atol=1e-2)

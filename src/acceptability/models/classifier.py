@@ -7,8 +7,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from acceptability.errors import ModelError, OutOfMemory, QueryError
-from acceptability.models.huggingface import Checkpoint, check_length, checked_dtype, checkpoint
+from acceptability.errors import ModelError, QueryError
+from acceptability.models.huggingface import (
+    Checkpoint,
+    check_length,
+    checked_dtype,
+    checkpoint,
+    enough_memory,
+    padded,
+)
 from acceptability.spelling import write
 from acceptability.types import LabelScores, Query
 
@@ -58,29 +65,36 @@ class Classifier:
             if query.target or query.context:
                 raise QueryError(index, "a classifier judges whole sentences, not regions or continuations")
         limit = self.files.positions
-        coded = self.files.tokenizer([query.text for query in queries], verbose=False)
-        for index, ids in enumerate(coded["input_ids"]):
-            check_length(len(ids), limit, index)
-        return [Tokens(query, tuple(ids)) for query, ids in zip(queries, coded["input_ids"], strict=True)]
+        coded = self.files.tokenizer([query.text for query in queries], return_special_tokens_mask=True, verbose=False)
+        return [
+            self._tokens(index, query, coded["input_ids"][index], coded["special_tokens_mask"][index], limit)
+            for index, query in enumerate(queries)
+        ]
+
+    def _tokens(self, index: int, query: Query, ids: list[int], special: list[int], limit: int) -> Tokens:
+        check_length(len(ids), limit, index)
+        unknown = self.files.tokenizer.unk_token_id
+        if not any(token != unknown and not mark for token, mark in zip(ids, special, strict=True)):
+            raise QueryError(index, "the model knows none of its tokens")
+        return Tokens(query, tuple(ids))
 
     def run(self, batch: Sequence[Tokens]) -> list[LabelScores]:
-        """Return the logits of both labels, from one forward pass."""
+        """Return the logits of both labels, from one forward pass where the model can tell padding from text."""
+        if self.net.config.pad_token_id is None:
+            rows = [row for each in batch for row in self._forward([each])]
+        else:
+            rows = self._forward(batch)
+        return [LabelScores(each.query.text, self._both(row)) for each, row in zip(batch, rows, strict=True)]
+
+    def _forward(self, batch: Sequence[Tokens]) -> list[list[float]]:
         import torch
 
-        longest = max(each.size for each in batch)
-        filler = self.files.tokenizer.pad_token_id or 0
-        ids = torch.full((len(batch), longest), filler, dtype=torch.long)
-        mask = torch.zeros(len(batch), longest, dtype=torch.long)
-        for row, each in enumerate(batch):
-            ids[row, : each.size] = torch.tensor(each.ids)
-            mask[row, : each.size] = 1
-        device = self.net.device
-        try:
-            with torch.inference_mode():
-                logits = self.net(input_ids=ids.to(device), attention_mask=mask.to(device)).logits.float().cpu()
-        except torch.OutOfMemoryError as error:
-            raise OutOfMemory(f"{self.files.name}: a batch of {len(batch)} texts does not fit: {error}") from error
-        return [LabelScores(each.query.text, self._both(row)) for each, row in zip(batch, logits.tolist(), strict=True)]
+        net = self.net
+        ids, mask = padded([each.ids for each in batch], net.config.pad_token_id or 0)
+        with enough_memory(f"{self.files.name}: a batch of {len(batch)} texts"), torch.inference_mode():
+            logits = net(input_ids=ids.to(net.device), attention_mask=mask.to(net.device)).logits
+            found: list[list[float]] = logits.float().cpu().tolist()
+            return found
 
     def _both(self, row: list[float]) -> tuple[float, float]:
         if len(row) == 1:
@@ -97,7 +111,7 @@ def open_model(
     allow_pickle: bool = False,
 ) -> Classifier:
     """Return the classifier at a place."""
-    if acceptable not in (0, 1):
+    if isinstance(acceptable, bool) or not isinstance(acceptable, int) or acceptable not in (0, 1):
         raise ModelError(f"classifier: acceptable is {acceptable!r}; expected the label 0 or 1")
     files = checkpoint("classifier", place, allow_pickle=allow_pickle)
     return Classifier(files, acceptable, checked_dtype(dtype), device)

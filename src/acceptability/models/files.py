@@ -1,14 +1,18 @@
-"""A model's files: where they are, and a fingerprint of their content."""
+"""A model's files and options: fingerprints of content, facts remembered, options checked."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import json
+import os
+import re
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
 from acceptability.errors import ModelError
+from acceptability.home import home
 from acceptability.signature import fingerprint
 
 _DIGITS = 12
@@ -40,3 +44,38 @@ def is_importable(module: str) -> bool:
         return find_spec(module) is not None
     except ValueError:
         return False
+
+
+def remembered(version: str, name: str, find: Callable[[], object]) -> object:
+    """Return a fact about files of a version, found once and then remembered beside the store.
+
+    So a signature needs no tokenizer, and no n-gram table, from the second time on. A
+    fact depends on the files' content alone; where it cannot be kept, it is found again.
+    """
+    path = home() / "models" / f"{re.sub(r'[^0-9A-Za-z]', '_', version)}-{name}.json"
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        found = find()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_suffix(f".{os.getpid()}")
+        draft.write_text(json.dumps(found), encoding="utf-8")
+        draft.replace(path)
+    except OSError:
+        return found
+    return found
+
+
+def checked_bool(name: str, value: object) -> bool:
+    """Return an option that is True or False; "no" and 0 are neither."""
+    if not isinstance(value, bool):
+        raise ModelError(f"{name} is {value!r}; expected True or False")
+    return value
+
+
+def checked_choice(name: str, value: object, choices: Sequence[str]) -> str:
+    """Return an option that is one of a few words."""
+    if not isinstance(value, str) or value not in choices:
+        raise ModelError(f"{name} is {value!r}; expected one of {', '.join(map(repr, choices))}")
+    return value

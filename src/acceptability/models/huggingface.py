@@ -7,28 +7,29 @@ run code when read, are refused unless ``allow_pickle=True`` asks for them.
 
 from __future__ import annotations
 
-import json
 import logging
-import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from acceptability.errors import MissingExtra, ModelError, QueryError
-from acceptability.home import home
-from acceptability.models.files import files_hash, is_importable
+import numpy as np
+
+from acceptability.errors import MissingExtra, ModelError, OutOfMemory, QueryError, reason
+from acceptability.models.files import checked_bool, checked_choice, files_hash, is_importable
 from acceptability.types import Query
 
 _log = logging.getLogger(__name__)
 _TEXTS = ("*.json", "*.txt", "*.model", "*.jinja")
+_TOKENIZERS = ("tokenizer*", "vocab*", "*.model", "merges.txt")
 _SAFE = "*.safetensors"
 _PICKLE = "pytorch_model*.bin"
 _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?\Z")
 _PADDED_POSITIONS = ("roberta", "camembert", "xlm", "mpnet", "longformer")
-DTYPES = ("float32", "bfloat16", "float16")
+_DTYPES = ("float32", "bfloat16", "float16")
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,8 @@ class Checkpoint:
         """The fast tokenizer, which knows where tokens stand in the text."""
         from transformers import AutoTokenizer
 
+        if not self.gguf and not any(path for pattern in _TOKENIZERS for path in self.folder.glob(pattern)):
+            raise ModelError(f"{self.name} has no tokenizer in {self.folder}; copy the files of its tokenizer there")
         tokenizer = self._opened(AutoTokenizer.from_pretrained)
         if not tokenizer.is_fast:
             raise ModelError(
@@ -82,7 +85,7 @@ class Checkpoint:
                 f"{' and others' if len(lacking) > 3 else ''}: it was not trained as {auto_class}, "
                 "and random weights would give random scores."
             )
-        return net.to(placed(device)).eval()
+        return net.to(_placed(device)).eval()
 
     @property
     def positions(self) -> int:
@@ -98,36 +101,21 @@ class Checkpoint:
         return None if self.allow_pickle or self.gguf else True
 
     def _opened(self, opener: Callable[..., Any], **options: Any) -> Any:
+        from safetensors import SafetensorError
+
         try:
             if self.gguf:
                 options["gguf_file"] = self.gguf
             return opener(self.folder, local_files_only=True, trust_remote_code=False, **options)
-        except (OSError, ValueError, KeyError, RuntimeError) as error:
-            reason = str(error).strip().splitlines() or [type(error).__name__]
-            raise ModelError(f"cannot open the model {self.name} in {self.folder}: {reason[0]}") from error
-
-    def facts(self, name: str, find: Callable[[], object]) -> Any:
-        """Return something that the tokenizer knows, found once and then remembered beside the store.
-
-        So a signature needs no tokenizer from the second time on. What is remembered
-        depends on the files' content alone.
-        """
-        path = home() / "models" / f"{re.sub(r'[^0-9A-Za-z]', '_', self.version)}-{name}.json"
-        try:
-            return json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            found = find()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_suffix(f".{os.getpid()}")
-        draft.write_text(json.dumps(found), encoding="utf-8")
-        draft.replace(path)
-        return found
+        except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
+            raise ModelError(f"cannot open the model {self.name} in {self.folder}: {reason(error)}") from error
 
 
 def checkpoint(kind: str, place: str, *, allow_pickle: bool = False) -> Checkpoint:
     """Return the checkpoint at a place: a folder, a GGUF file, or ``owner/name@revision`` on the Hub."""
     if not place:
         raise ModelError(f"{kind}: which model? Write {kind}:FOLDER or {kind}:HUB_ID")
+    checked_bool("allow_pickle", allow_pickle)
     path = Path(place).expanduser()
     needed = ("torch", "transformers", *(("gguf", "accelerate") if path.suffix == ".gguf" else ()))
     if not all(map(is_importable, needed)):
@@ -135,20 +123,20 @@ def checkpoint(kind: str, place: str, *, allow_pickle: bool = False) -> Checkpoi
     if path.suffix == ".gguf" and path.is_file():
         return Checkpoint(path.name, files_hash([path]), path.parent, path.name, allow_pickle)
     if path.is_dir():
-        return _local(path, allow_pickle)
+        return _local(kind, path, allow_pickle)
     name, _, revision = place.partition("@")
     if path.is_absolute() or not _HUB_ID.match(name):
         raise ModelError(f"{kind}:{place}: there is no such folder, and it is no id on the Hugging Face Hub")
     return _hub(kind, name, revision or None, allow_pickle)
 
 
-def _local(folder: Path, allow_pickle: bool) -> Checkpoint:
+def _local(kind: str, folder: Path, allow_pickle: bool) -> Checkpoint:
     if not (folder / "config.json").is_file():
         raise ModelError(f"{folder} is no model of transformers: it has no config.json")
     weights = list(folder.glob(_SAFE)) or (list(folder.glob(_PICKLE)) if allow_pickle else [])
     if not weights:
-        has_pickle = any(folder.glob(_PICKLE))
-        raise ModelError(f"{folder} has no *.safetensors weights." + (_pickled(str(folder)) if has_pickle else ""))
+        advice = _pickled(f"{kind}:{folder}") if any(folder.glob(_PICKLE)) else ""
+        raise ModelError(f"{folder} has no *.safetensors weights.{advice}")
     texts = [path for pattern in _TEXTS for path in folder.glob(pattern)]
     return Checkpoint(folder.resolve().name, files_hash([*texts, *weights]), folder, None, allow_pickle)
 
@@ -169,9 +157,8 @@ def _hub(kind: str, name: str, revision: str | None, allow_pickle: bool) -> Chec
         wanted = [*_TEXTS, _SAFE, *([_PICKLE] if allow_pickle else [])]
         folder = Path(snapshot_download(name, revision=revision, allow_patterns=wanted))
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError, RuntimeError) as error:
-        reason = str(error).strip().splitlines()[0]
         raise ModelError(
-            f"{kind}:{name}: there is no folder of that name, and the Hugging Face Hub gave nothing: {reason}"
+            f"{kind}:{name}: there is no folder of that name, and the Hugging Face Hub gave nothing: {reason(error)}"
         ) from error
     if not any(folder.glob(_SAFE)) and not (allow_pickle and any(folder.glob(_PICKLE))):
         raise ModelError(
@@ -181,20 +168,53 @@ def _hub(kind: str, name: str, revision: str | None, allow_pickle: bool) -> Chec
     return Checkpoint(name, folder.name[:12], folder, None, allow_pickle)
 
 
-def placed(device: str) -> str:
-    """Return the device that "auto" means here: a GPU where there is one."""
+def _placed(device: str) -> str:
+    """Return the device to use: "auto" means a GPU where there is one."""
     import torch
 
-    if device != "auto":
-        return device
-    return "cuda" if torch.cuda.is_available() else "cpu"
+    if device == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise ModelError(f"the device {device!r} cannot be used here: {reason(error)}") from error
+    return device
 
 
-def checked_dtype(dtype: str) -> str:
-    """Return a dtype that we know; anything else is an error."""
-    if dtype not in DTYPES:
-        raise ModelError(f"dtype is {dtype!r}; expected one of {', '.join(DTYPES)}")
-    return dtype
+@contextmanager
+def enough_memory(what: str) -> Iterator[None]:
+    """Turn a device's lack of memory into our own error."""
+    import torch
+
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        raise OutOfMemory(f"{what} does not fit into memory: {reason(error)}") from error
+
+
+def padded(rows: Sequence[Sequence[int]], filler: int) -> tuple[Any, Any]:
+    """Return token ids of equal length, filled up on the right, and the mask of what is real."""
+    import torch
+
+    longest = max(map(len, rows))
+    ids = torch.full((len(rows), longest), filler, dtype=torch.long)
+    mask = torch.zeros(len(rows), longest, dtype=torch.long)
+    for number, row in enumerate(rows):
+        ids[number, : len(row)] = torch.tensor(row)
+        mask[number, : len(row)] = 1
+    return ids, mask
+
+
+def logprobs_at(logits: Any, ids: Any) -> Any:
+    """Return the log-probability of one token in each row of logits, as float32 on the CPU."""
+    rows = logits.float()
+    chosen = rows.gather(1, ids.to(rows.device).unsqueeze(1)).squeeze(1)
+    return (chosen - rows.logsumexp(dim=1)).cpu().numpy().astype(np.float32)
+
+
+def checked_dtype(dtype: object) -> str:
+    """Return a precision that we know."""
+    return checked_choice("dtype", dtype, _DTYPES)
 
 
 def check_length(length: int, limit: int, index: int) -> None:

@@ -14,13 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from acceptability.errors import ModelError, OutOfMemory, QueryError
+from acceptability.errors import ModelError, QueryError
+from acceptability.models.files import checked_choice
 from acceptability.models.huggingface import (
     Checkpoint,
     check_length,
     checked_dtype,
     checkpoint,
+    enough_memory,
     in_target,
+    logprobs_at,
+    padded,
     within,
 )
 from acceptability.spelling import write
@@ -121,27 +125,17 @@ class Masked:
     def _forward(self, copies: Sequence[tuple[Tokens, Copy]]) -> Any:
         import torch
 
-        longest = max(len(each.ids) for each, _ in copies)
-        filler = self.files.tokenizer.pad_token_id or 0
-        truth = torch.full((len(copies), longest), filler, dtype=torch.long)
-        mask = torch.zeros(len(copies), longest, dtype=torch.long)
-        hidden = torch.zeros(len(copies), longest, dtype=torch.bool)
-        for row, (each, copy) in enumerate(copies):
-            truth[row, : len(each.ids)] = torch.tensor(each.ids)
-            mask[row, : len(each.ids)] = 1
+        tokenizer, net = self.files.tokenizer, self.net
+        truth, mask = padded([each.ids for each, _ in copies], tokenizer.pad_token_id or 0)
+        hidden = torch.zeros_like(truth, dtype=torch.bool)
+        for row, (_, copy) in enumerate(copies):
             hidden[row, list(copy.hidden)] = True
+        shown = truth.masked_fill(hidden, tokenizer.mask_token_id)
         rows = torch.tensor([row for row, (_, copy) in enumerate(copies) for _ in copy.scored])
         places = torch.tensor([place for _, copy in copies for place in copy.scored])
-        shown = truth.masked_fill(hidden, self.files.tokenizer.mask_token_id)
-        device = self.net.device
-        try:
-            with torch.inference_mode():
-                logits = self.net(input_ids=shown.to(device), attention_mask=mask.to(device)).logits
-                wanted = logits[rows, places].float()
-                chosen = wanted.gather(1, truth[rows, places].to(device).unsqueeze(1)).squeeze(1)
-                return (chosen - wanted.logsumexp(dim=1)).cpu().numpy().astype(np.float32)
-        except torch.OutOfMemoryError as error:
-            raise OutOfMemory(f"{self.files.name}: {len(copies)} masked copies do not fit: {error}") from error
+        with enough_memory(f"{self.files.name}: {len(copies)} masked copies"), torch.inference_mode():
+            logits = net(input_ids=shown.to(net.device), attention_mask=mask.to(net.device)).logits
+            return logprobs_at(logits[rows, places], truth[rows, places])
 
 
 def _copies(wanted: Sequence[int], words: Sequence[int | None], variant: str) -> Iterator[Copy]:
@@ -163,6 +157,5 @@ def open_model(
     allow_pickle: bool = False,
 ) -> Masked:
     """Return the masked model at a place."""
-    if variant not in VARIANTS:
-        raise ModelError(f"masked: variant is {variant!r}; expected one of {', '.join(VARIANTS)}")
-    return Masked(checkpoint("masked", place, allow_pickle=allow_pickle), variant, checked_dtype(dtype), device)
+    files = checkpoint("masked", place, allow_pickle=allow_pickle)
+    return Masked(files, checked_choice("variant", variant, VARIANTS), checked_dtype(dtype), device)

@@ -5,9 +5,10 @@ apostrophes or hyphens without punctuation (``units='words'``), or such runs and
 punctuation mark (``units='punctuation'``). A Sphinx model takes lower-case words only.
 
 A word that the model does not know gets the model's own ``<unk>``; where it has none, as
-Sphinx models, ``unknown='uniform'`` gives it 1 / vocabulary, and a number gives it that
-log-probability. The history restarts after it. Sentences begin after ``<s>`` where the
-model has one; ``eos=True`` scores ``</s>`` too.
+Sphinx models, it gets 1 / vocabulary. ``unknown='uniform'`` asks for the latter, and a number
+gives it that log-probability. The history restarts after a word without ``<unk>``. Sentences
+begin after ``<s>`` where the model has one; ``eos=True`` scores ``</s>`` too. The signature
+spells out which of these applied.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import numpy as np
 
 from acceptability.errors import MissingExtra, ModelError, QueryError
 from acceptability.models.arpa import LN10, Arpa
-from acceptability.models.files import file_hash
+from acceptability.models.files import checked_bool, checked_choice, file_hash, remembered
 from acceptability.models.uniform import word_spans
 from acceptability.spelling import write
 from acceptability.types import Query, Span, TokenScores
@@ -71,7 +72,10 @@ class Sphinx:
         self.order = header[len(_SPHINX)]
         self.vocabulary = int.from_bytes(header[len(_SPHINX) + 1 :], "little")
         self._logs = LogMath()
-        self._model: Any = NGramModel(Config(), self._logs, str(path))
+        try:
+            self._model: Any = NGramModel(Config(), self._logs, str(path))
+        except (RuntimeError, ValueError) as error:
+            raise ModelError(f"{path} cannot be read as a CMU Sphinx model: {error}") from error
         self._nothing = self._logs.log_to_ln(self._logs.get_zero())
 
     def knows(self, word: str) -> bool:
@@ -95,13 +99,16 @@ class KenLM:
         except ImportError as error:
             raise MissingExtra(f"ngram:{path.name}", "kenlm", "'acceptability[ngram]'") from error
         self._kenlm: Any = kenlm
-        self._model: Any = kenlm.Model(str(path))
+        try:
+            self._model: Any = kenlm.Model(str(path))
+        except (OSError, RuntimeError) as error:
+            raise ModelError(f"{path} cannot be read as a KenLM model: {error}") from error
         self.order = int(self._model.order)
 
     @property
     def vocabulary(self) -> int:
         """KenLM does not tell; it is not needed, since every model has <unk>."""
-        raise ModelError("KenLM does not tell the size of its vocabulary; leave unknown='uniform' away")
+        raise ModelError("KenLM does not tell the size of its vocabulary; give unknown= a number instead of 'uniform'")
 
     def knows(self, word: str) -> bool:
         """Tell whether a word is in the vocabulary."""
@@ -145,13 +152,28 @@ class NGram:
     units: str
     lower: bool
     eos: bool
-    unknown: str | float
+    policy: str | float
 
     @property
     def signature(self) -> str:
-        """The file's name and content, and how text becomes words."""
-        options = {"units": self.units, "lower": self.lower, "eos": self.eos, "unknown": self.unknown}
+        """The file's name and content, how text becomes words, and what frames it."""
+        options = {"units": self.units, "lower": self.lower, "bos": self.bos, "eos": self.eos, "unknown": self.unknown}
         return write(f"ngram:{self.path.name}@{file_hash(self.path)}", options)
+
+    @property
+    def bos(self) -> str | None:
+        """The start symbol, or None where the model has none."""
+        return "<s>" if self._fact("bos", lambda: self.table.knows("<s>")) else None
+
+    @property
+    def unknown(self) -> str | float:
+        """What an unknown word gets: "<unk>", "uniform", or a log-probability."""
+        if self.policy != "auto":
+            return self.policy
+        return "<unk>" if self._fact("unk", lambda: self.table.unknown is not None) else "uniform"
+
+    def _fact(self, name: str, find: Callable[[], bool]) -> bool:
+        return bool(remembered(file_hash(self.path), name, find))
 
     @cached_property
     def table(self) -> Table:
@@ -187,10 +209,11 @@ class NGram:
         return word.lower() if self.lower else word
 
     def _said(self, each: Words) -> TokenScores:
-        history = ["<s>"] if self.table.knows("<s>") else []
+        history = ["<s>"] if self._starts else []
+        stand_in = self.table.unknown if self._unknown_lp is None else None
         tokens, offsets, logprobs = [], [], []
         for place, word in enumerate(each.words):
-            known = word if self.table.knows(word) else self.table.unknown
+            known = word if self.table.knows(word) else stand_in
             if place in each.scored:
                 tokens.append(word)
                 offsets.append(each.offsets[place])
@@ -203,30 +226,37 @@ class NGram:
         return TokenScores(each.query.text, tuple(tokens), tuple(offsets), np.array(logprobs, dtype=np.float32))
 
     @cached_property
-    def _unknown_lp(self) -> float:
-        if isinstance(self.unknown, str):
-            return -math.log(self.table.vocabulary)
-        return float(self.unknown)
+    def _starts(self) -> bool:
+        return self.bos is not None
+
+    @cached_property
+    def _unknown_lp(self) -> float | None:
+        """What an unknown word gets; None where <unk> stands in for it."""
+        if self.unknown == "<unk>":
+            return None
+        return -math.log(self.table.vocabulary) if self.unknown == "uniform" else float(self.unknown)
 
 
 def open_model(
-    place: str,
-    *,
-    units: str = "",
-    lower: bool | None = None,
-    eos: bool = False,
-    unknown: str | float = "uniform",
+    place: str, *, units: str = "auto", lower: bool | None = None, eos: bool = False, unknown: str | float = "auto"
 ) -> NGram:
     """Return the n-gram model in a file, whatever its format."""
     path = Path(place)
     kind = _kind(path)
-    units = units or ("words" if kind == "sphinx" else "spaces")
-    lower = kind == "sphinx" if lower is None else lower
-    if units not in _PATTERNS:
-        raise ModelError(f"ngram: units is {units!r}; expected one of {', '.join(_PATTERNS)}")
-    if unknown != "uniform" and (isinstance(unknown, (str, bool)) or not -math.inf < unknown <= 0):
-        raise ModelError(f"ngram: unknown is {unknown!r}; expected 'uniform' or a log-probability, at most 0")
-    return NGram(path, kind, units, lower, eos, unknown)
+    checked_choice("units", units, ("auto", *_PATTERNS))
+    if units == "auto":
+        units = "words" if kind == "sphinx" else "spaces"
+    lower = kind == "sphinx" if lower is None else checked_bool("lower", lower)
+    return NGram(path, kind, units, lower, checked_bool("eos", eos), _policy(unknown))
+
+
+def _policy(unknown: object) -> str | float:
+    is_number = isinstance(unknown, (int, float)) and not isinstance(unknown, bool)
+    if is_number and -1e30 < unknown <= 0:  # type: ignore[operator]
+        return float(unknown)  # type: ignore[arg-type]
+    if unknown in ("auto", "uniform"):
+        return str(unknown)
+    raise ModelError(f"ngram: unknown is {unknown!r}; expected 'uniform' or a log-probability, at most 0")
 
 
 def _kind(path: Path) -> str:

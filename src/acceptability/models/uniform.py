@@ -38,7 +38,7 @@ class Uniform:
     vocabulary: int = 50_000
 
     def __post_init__(self) -> None:
-        if not isinstance(self.vocabulary, int) or self.vocabulary < 1:
+        if isinstance(self.vocabulary, bool) or not isinstance(self.vocabulary, int) or self.vocabulary < 1:
             raise ModelError(f"uniform: vocabulary is {self.vocabulary!r}; expected a whole number from 1")
 
     @property

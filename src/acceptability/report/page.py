@@ -9,6 +9,7 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from acceptability import __version__
+from acceptability.errors import ReportError
 from acceptability.report.table import footnotes, interval_text, number
 from acceptability.types import Result
 
@@ -73,5 +74,8 @@ def write_page(
         footnotes=footnotes(results),
         version=__version__,
     )
-    path.write_text(page, encoding="utf-8", errors="xmlcharrefreplace")
+    try:
+        path.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise ReportError(f"cannot write the page {path}: {error.strerror}") from error
     return path.resolve()

@@ -80,7 +80,7 @@ def add_row(table: Table, *cells: str) -> None:
 def footnotes(results: Sequence[Result]) -> list[str]:
     """Return what a table cannot show: why a value is undefined, what was left out, the signatures."""
     reasons = [f"{result.measure} {result.group or 'all'}: {result.reason}" for result in results if result.reason]
-    notes = [f"{result.measure}: {note}" for result in results for note in result.notes if not result.group]
+    notes = [f"{result.measure} {result.group or 'all'}: {note}" for result in results for note in result.notes]
     signatures = [result.signature for result in results if not result.group]
     return list(dict.fromkeys([*reasons, *notes, *signatures]))
 

@@ -18,6 +18,7 @@ from acceptability.types import Measure, Units
 Draw = Callable[[np.random.Generator], NDArray[np.int64]]
 
 _LEAST_DEFINED = 0.95
+_LEAST_RESAMPLES = 40
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,12 @@ class Bootstrap:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.resamples < 0 or not 0 < self.level < 1:
-            raise MeasureError(f"{self!r}: resamples must be 0 or more, and level between 0 and 1")
+        if self.resamples < 0 or 0 < self.resamples < _LEAST_RESAMPLES:
+            raise MeasureError(f"resamples is {self.resamples}; expected 0, or at least {_LEAST_RESAMPLES}")
+        if not 0 < self.level < 1:
+            raise MeasureError(f"level is {self.level}; expected a share between 0 and 1")
+        if self.seed < 0:
+            raise MeasureError(f"seed is {self.seed}; expected a whole number from 0")
 
     @property
     def signature(self) -> str:

@@ -18,7 +18,7 @@ from pathlib import Path
 from acceptability import __version__
 from acceptability.errors import StoreError
 from acceptability.home import home
-from acceptability.types import Result
+from acceptability.types import Result, Units
 
 Row = Mapping[str, object]
 
@@ -67,35 +67,37 @@ def save_run(command: str, arguments: str, rows: Sequence[Row], units: Iterable[
     return run
 
 
-def saved_runs() -> list[Run]:
-    """Return every saved run, the oldest first."""
-    paths = sorted(runs_folder().glob("[!.]*/run.json"))
-    return [_read(path) for path in paths]
+def saved_runs() -> tuple[list[Run], list[str]]:
+    """Return every saved run, the oldest first, and what is wrong with those that cannot be read."""
+    runs, problems = [], []
+    for path in sorted(runs_folder().glob("[!.]*/run.json")):
+        try:
+            about = json.loads(path.read_text(encoding="utf-8"))
+            runs.append(Run(**about | {"signatures": tuple(about["signatures"])}))
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            problems.append(f"the run {path.parent} cannot be read ({error}); delete its folder if it is damaged")
+    return runs, problems
 
 
 def unit_rows(results: Iterable[Result]) -> list[Row]:
     """Return the rows that ungrouped results rest on, flat."""
     return [
-        {
-            "suite": result.suite,
-            "measure": result.measure,
-            "model": result.model,
-            "reduction": result.reduction,
-        }
-        | {"unit": name}
-        | {column: float(values[place]) for column, values in result.units.columns.items()}
+        row
         for result in results
         if result.units is not None and result.group is None
-        for place, name in enumerate(result.units.ids)
+        for row in rows_of_units(
+            result.units,
+            {"suite": result.suite, "measure": result.measure, "model": result.model, "reduction": result.reduction},
+        )
     ]
 
 
-def _read(path: Path) -> Run:
-    try:
-        about = json.loads(path.read_text(encoding="utf-8"))
-        return Run(**about | {"signatures": tuple(about["signatures"])})
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise StoreError(f"cannot read the run {path}: {error}. Delete its folder if it is damaged.") from error
+def rows_of_units(units: Units, about: Row) -> list[Row]:
+    """Return units as flat rows, each with what is said about all of them."""
+    return [
+        {**about, "unit": name, **{column: float(values[place]) for column, values in units.columns.items()}}
+        for place, name in enumerate(units.ids)
+    ]
 
 
 def _write(path: Path, rows: Sequence[Row]) -> None:

@@ -13,9 +13,10 @@ import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from acceptability.errors import ScoreError, SuiteError, closest
+from acceptability.errors import ScoreError, SuiteError, suggestion
 from acceptability.models.files import file_hash
 from acceptability.suites.tables import rows_of
+from acceptability.text import as_number
 from acceptability.types import Scores, Suite
 
 _MEANINGS = ("id", "score", "model")
@@ -45,7 +46,7 @@ def read_scores(path: Path, suite: Suite, columns: Sequence[Mapping[str, str]] =
 
 
 def _shown(columns: Sequence[Mapping[str, str]]) -> str:
-    named = "+".join(each["score"] for each in columns if "score" in each)
+    named = "+".join(",".join(f"{meaning}={column}" for meaning, column in each.items()) for each in columns)
     return f"({named})" if named else ""
 
 
@@ -90,11 +91,9 @@ def _columns(path: Path, header: Sequence[str], named: Mapping[str, str]) -> dic
     place = {"id": "sentence_id", "score": "score"} | ({"model": "model"} if "model" in header else {}) | dict(named)
     for meaning, column in place.items():
         if column not in header:
-            guess = closest(column, header)
-            hint = f" Did you mean {guess!r}?" if guess else ""
             raise ScoreError(
-                f"{path} has no column {column!r} for the {meaning}; it has {', '.join(header)}.{hint} "
-                f"Say which it is: --columns {meaning}=NAME"
+                f"{path} has no column {column!r} for the {meaning}; it has {', '.join(header) or 'no header'}."
+                f"{suggestion(column, header)} Say which it is: --columns {meaning}=NAME"
             )
     return place
 
@@ -104,11 +103,10 @@ def _string(cell: object) -> str:
 
 
 def _score(cell: object, where: str) -> float:
-    try:
-        score = float(cell)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        raise ScoreError(f"{where}: score is {cell!r}; expected a number, or nothing if there is none") from None
-    if isinstance(cell, bool) or not math.isfinite(score):
+    score = as_number(cell)
+    if score is None:
+        raise ScoreError(f"{where}: score is {cell!r}; expected a number, or nothing if there is none")
+    if not math.isfinite(score):
         raise ScoreError(f"{where}: score is {cell!r}; expected a finite number")
     return score
 

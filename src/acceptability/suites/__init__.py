@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from acceptability import registry
-from acceptability.errors import UnknownName
-from acceptability.suites.catalog import Entry, catalog, entries
+from acceptability.errors import SuiteError
+from acceptability.suites.catalog import Entry, catalog, entries, unknown
 from acceptability.suites.fetch import contents
-from acceptability.suites.tables import is_table, read_table
+from acceptability.suites.tables import ENDINGS, is_table, read_table
 from acceptability.types import Sentence, Suite
 
 __all__ = ["Entry", "catalog", "entries", "load_suite"]
@@ -30,8 +30,10 @@ def load_suite(name: str, *, columns: Mapping[str, str] | None = None) -> Suite:
     >>> suite.contrasts[0].better in suite.by_id
     True
     """
-    if columns or is_table(name):
+    if is_table(name):
         return read_table(Path(name), columns=columns or {})
+    if columns:
+        raise SuiteError(f"columns can be named for a file only, and {name!r} ends in none of {', '.join(ENDINGS)}")
     found = entries(name)
     if len(found) == 1 and found[0].id == name:
         return _read(found[0])
@@ -40,7 +42,7 @@ def load_suite(name: str, *, columns: Mapping[str, str] | None = None) -> Suite:
     above = [entry for entry in catalog() if name.startswith(f"{entry.id}/")]
     if above:
         return _below(name, _read(max(above, key=lambda entry: len(entry.id))))
-    raise _unknown(name)
+    raise unknown(name)
 
 
 def _read(entry: Entry) -> Suite:
@@ -65,20 +67,11 @@ def _together(name: str, suites: list[Suite]) -> Suite:
 
 def _below(name: str, suite: Suite) -> Suite:
     def is_below(sentence: Sentence) -> bool:
-        return f"{suite.name}/{sentence.id}".startswith(f"{name}/")
+        return f"{sentence.id}/".startswith(f"{name}/") or f"{suite.name}/{sentence.id}/".startswith(f"{name}/")
 
     kept = tuple(filter(is_below, suite.sentences))
     if not kept:
-        raise _unknown(name)
+        raise unknown(name)
     ids = {sentence.id for sentence in kept}
     contrasts = (each for each in suite.contrasts if each.better in ids and each.worse in ids)
     return Suite(name, kept, tuple(contrasts))
-
-
-def _unknown(name: str) -> UnknownName:
-    known = [entry.id for entry in catalog()]
-    hint = (
-        f"`acceptability suites` lists all {len(known)}; "
-        "a file of your own needs one of the endings .csv, .tsv, .jsonl."
-    )
-    return UnknownName("suite", name, known, hint=hint)

@@ -15,7 +15,7 @@ import json
 from collections.abc import Mapping
 
 from acceptability.suites.catalog import Entry
-from acceptability.suites.text import lines
+from acceptability.text import lines
 from acceptability.types import Contrast, Sentence, Suite, contrast
 
 _AS_IN_THE_PAPER = {"s-selection": "argument_structure", "syntax/semantics": "syntax_semantics"}

@@ -1,7 +1,7 @@
 """The list of suites: where each comes from, under which licence, and how to tell that it is whole.
 
-``catalog.toml`` is data; this module reads it. Packages add catalogs of their own
-through the entry point ``acceptability.catalogs``, which names the path of a TOML file.
+``catalog.toml`` is data; this module reads it. Other packages add suites through the
+entry point ``acceptability.suites``, which names the path of a TOML file of the same form.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Entry:
 @cache
 def catalog() -> tuple[Entry, ...]:
     """Return every suite that is known, in the order of the catalogs."""
-    theirs = [Path(point.load()) for point in entry_points(group="acceptability.catalogs")]
+    theirs = [Path(point.load()) for point in entry_points(group="acceptability.suites")]
     paths = [Path(__file__).with_name("catalog.toml"), *theirs]
     return tuple(entry for path in paths for entry in _read(path))
 
@@ -69,9 +69,18 @@ def known_entries(name: str) -> list[Entry]:
     """Return the entries of a name; one that the catalog lacks gets a suggestion."""
     found = entries(name)
     if not found:
-        known = [entry.id for entry in catalog()]
-        raise UnknownName("suite", name, known, hint=f"`acceptability suites` lists all {len(known)}.")
+        raise unknown(name)
     return found
+
+
+def unknown(name: str) -> UnknownName:
+    """Return the error that no suite has a name."""
+    known = [entry.id for entry in catalog()]
+    hint = (
+        f"`acceptability suites` lists all {len(known)}; "
+        "a file of your own needs one of the endings .csv, .tsv, .jsonl."
+    )
+    return UnknownName("suite", name, known, hint=hint)
 
 
 def _read(path: Path) -> list[Entry]:

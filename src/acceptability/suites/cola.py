@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 
 from acceptability.errors import SuiteError
 from acceptability.suites.catalog import Entry
-from acceptability.suites.text import tab_rows
+from acceptability.text import tab_rows
 from acceptability.types import Sentence, Suite
 
 _FEATURES = {"major": 15, "minor": 63}

@@ -13,7 +13,7 @@ import zipfile
 import zlib
 from pathlib import Path
 
-from acceptability.errors import SuiteError
+from acceptability.errors import SuiteError, reason
 from acceptability.home import home, local_data
 from acceptability.suites.catalog import Entry
 
@@ -28,8 +28,11 @@ def contents(entry: Entry) -> dict[str, bytes]:
 
 
 def fetch(entry: Entry) -> list[Path]:
-    """Download the files of a suite that are not in the cache yet, and return where they are."""
-    return [_download(entry, path) for path in entry.files if entry.folder]
+    """Download the files of a suite that are not on this machine yet, and return where all are, checked."""
+    places = {path: _found(entry, path) or _download(entry, path) for path in entry.files}
+    for path, where in places.items():
+        _checked(entry, path, where)
+    return list(places.values())
 
 
 def is_here(entry: Entry) -> bool:
@@ -94,9 +97,6 @@ def _download(entry: Entry, path: str) -> Path:
         )
     remote, _, member = upstream.partition("!")
     target = _cache(entry) / path
-    if target.is_file():
-        _checked(entry, path, target)
-        return target
     address = f"{entry.source}/{remote}"
     _log.info("downloading %s", address)
     try:
@@ -110,9 +110,8 @@ def _download(entry: Entry, path: str) -> Path:
         if member:
             target.write_bytes(_member(Path(got), member))
     except (requests.RequestException, OSError, ValueError, zipfile.BadZipFile) as error:
-        reason = str(error).splitlines()[0]
         raise SuiteError(
-            f"suite {entry.id!r}: could not download {address}: {reason}. Check the connection, "
+            f"suite {entry.id!r}: could not download {address}: {reason(error)}. Check the connection, "
             "or name a folder with a local copy in ACCEPTABILITY_DATA."
         ) from error
     _checked(entry, path, target)

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
 from acceptability.suites.catalog import Entry
-from acceptability.suites.text import dict_rows
+from acceptability.text import dict_rows
 from acceptability.types import Sentence, Suite
 
 _CLASSES = {

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from acceptability.suites.catalog import Entry
-from acceptability.suites.text import dict_rows
+from acceptability.text import dict_rows
 from acceptability.types import Sentence, Suite, contrast
 
 _RATINGS = "data/human_ME_results_li-adger_sentences.csv"

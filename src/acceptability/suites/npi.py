@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 
 from acceptability.errors import SuiteError
 from acceptability.suites.catalog import Entry
-from acceptability.suites.text import tab_rows
+from acceptability.text import tab_rows
 from acceptability.types import Contrast, Sentence, Suite, contrast
 
 _KEYS = (

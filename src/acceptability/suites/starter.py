@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from acceptability.suites.catalog import Entry
-from acceptability.suites.text import dict_rows
+from acceptability.text import dict_rows
 from acceptability.types import Contrast, Sentence, Suite, contrast
 
 

@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from acceptability.errors import SuiteError, closest
-from acceptability.suites.text import decoded, dict_rows, lines
+from acceptability.errors import SuiteError, suggestion
+from acceptability.text import as_number, delimited, lines
 from acceptability.types import Contrast, Sentence, Span, Suite, contrast
 
 ENDINGS = (".csv", ".tsv", ".jsonl")
@@ -124,10 +124,7 @@ def rows_of(path: Path) -> tuple[list[str], Iterable[tuple[int, Row]]]:
     if path.suffix.lower() == ".jsonl":
         rows = list(_json_rows(content, str(path)))
         return list(dict.fromkeys(name for _, row in rows for name in row)), rows
-    delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
-    first = decoded(content, str(path)).split("\n", 1)[0].removesuffix("\r")
-    header = next((list(row) for _, row in dict_rows(f"{first}\n{first}".encode(), str(path), delimiter=delimiter)), [])
-    return header, dict_rows(content, str(path), delimiter=delimiter)
+    return delimited(content, str(path), delimiter="\t" if path.suffix.lower() == ".tsv" else ",")
 
 
 def _json_rows(content: bytes, where: str) -> Iterator[tuple[int, Row]]:
@@ -136,7 +133,7 @@ def _json_rows(content: bytes, where: str) -> Iterator[tuple[int, Row]]:
             continue
         try:
             row = json.loads(line)
-        except (json.JSONDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:
             raise SuiteError(f"{where}, line {number}: not a line of JSON: {error}") from error
         if not isinstance(row, dict):
             raise SuiteError(f'{where}, line {number}: expected an object with names, such as {{"text": …}}')
@@ -144,38 +141,58 @@ def _json_rows(content: bytes, where: str) -> Iterator[tuple[int, Row]]:
 
 
 def _columns(header: list[str], named: Mapping[str, str], where: str) -> dict[str, str]:
-    """Return which column of the file means what."""
+    """Return which column of the file means what: as named, else by the usual names."""
     for meaning, column in named.items():
         if meaning not in _ALIASES:
             raise SuiteError(f"no column has the meaning {meaning!r}; the meanings are {', '.join(_ALIASES)}")
         if column not in header:
-            guess = closest(column, header)
-            hint = f" Did you mean {guess!r}?" if guess else ""
-            raise SuiteError(f"{where} has no column {column!r}; it has {', '.join(header)}.{hint}")
+            raise SuiteError(
+                f"{where} has no column {column!r}; it has {', '.join(header)}.{suggestion(column, header)}"
+            )
     guessed = {
         meaning: next((alias for alias in aliases if alias in header), "") for meaning, aliases in _ALIASES.items()
     }
+    if {"good", "bad"} & named.keys():
+        guessed["text"] = ""
+    elif "text" in named:
+        guessed["good"] = guessed["bad"] = ""
     found = {meaning: column for meaning, column in (guessed | dict(named)).items() if column}
-    if "text" not in found and not {"good", "bad"} <= found.keys():
+    _check_layout(found, header, where)
+    return found
+
+
+def _check_layout(found: Mapping[str, str], header: list[str], where: str) -> None:
+    is_pairs = {"good", "bad"} <= found.keys()
+    if "text" in found and is_pairs:
+        raise SuiteError(
+            f"{where} has sentences ({found['text']}) and pairs ({found['good']}, {found['bad']}). "
+            "Say which you mean: --columns text=NAME or --columns good=NAME,bad=NAME"
+        )
+    if "text" not in found and not is_pairs:
         missing = "column 'bad'" if "good" in found else "column 'good'" if "bad" in found else "column of sentences"
         raise SuiteError(
             f"{where} has no {missing}; it has {', '.join(header) or 'no header'}. Name it 'text' (or 'good' "
             "and 'bad' for pairs), or say which it is: --columns text=NAME"
         )
-    return found
 
 
 def _take(draft: _Draft, row: Row, found: Mapping[str, str], line: int) -> None:
+    """Add the sentence, or the pair, that a row holds."""
     used = set(found.values())
     tags = {name: _string(cell) for name, cell in row.items() if name not in used and not _is_empty(cell)}
     number = _string(row.get(found["id"])) if "id" in found else str(line)
     if "text" not in found:
-        _take_pair(draft, row, found, number, tags, line)
+        tags = {"item": number} | tags
+        good = Sentence(f"{number}/good", _text(row.get(found["good"])), label=1, tags=tags)
+        bad = Sentence(f"{number}/bad", _text(row.get(found["bad"])), label=0, tags=tags)
+        draft.add(good, line)
+        draft.add(bad, line)
+        draft.better_than.append((good.id, bad.id, line))
         return
     given = row.get(found["tags"]) if "tags" in found else None
     sentence = Sentence(
         number,
-        _string(row.get(found["text"])),
+        _text(row.get(found["text"])),
         label=_label(row.get(found.get("label", ""))),
         rating=_rating(row.get(found.get("rating", ""))),
         regions=_regions(row.get(found.get("regions", ""))),
@@ -184,13 +201,6 @@ def _take(draft: _Draft, row: Row, found: Mapping[str, str], line: int) -> None:
     draft.add(sentence, line)
     for worse in _ids(row.get(found.get("better_than", ""))):
         draft.better_than.append((sentence.id, worse, line))
-
-
-def _take_pair(draft: _Draft, row: Row, found: Mapping[str, str], number: str, tags: dict[str, str], line: int) -> None:
-    tags = {"item": number} | tags
-    good = draft.add(Sentence(f"{number}/good", _string(row.get(found["good"])), label=1, tags=tags), line)
-    bad = draft.add(Sentence(f"{number}/bad", _string(row.get(found["bad"])), label=0, tags=tags), line)
-    draft.better_than.append((good.id, bad.id, line))
 
 
 def _is_empty(cell: Cell) -> bool:
@@ -203,21 +213,27 @@ def _string(cell: Cell) -> str:
     return cell if isinstance(cell, str) else json.dumps(cell, ensure_ascii=False)
 
 
+def _text(cell: Cell) -> str:
+    if cell is None or isinstance(cell, str):
+        return cell or ""
+    raise SuiteError(f"the text is {cell!r}; expected a sentence")
+
+
 def _label(cell: Cell) -> int | None:
     if _is_empty(cell):
         return None
-    if cell in (0, 1, "0", "1"):
-        return int(str(cell))
+    if isinstance(cell, (int, float, str)) and cell in (0, 1, "0", "1"):
+        return int(cell)
     raise SuiteError(f"label is {cell!r}; expected 1 (acceptable) or 0. Leave it empty if nobody judged it.")
 
 
 def _rating(cell: Cell) -> float | None:
     if _is_empty(cell):
         return None
-    try:
-        return float(cell)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        raise SuiteError(f"rating is {cell!r}; expected a number. Leave the field empty if nobody rated it.") from None
+    rating = as_number(cell)
+    if rating is None:
+        raise SuiteError(f"rating is {cell!r}; expected a number. Leave the field empty if nobody rated it.")
+    return rating
 
 
 def _regions(cell: Cell) -> dict[str, Span]:
@@ -226,7 +242,7 @@ def _regions(cell: Cell) -> dict[str, Span]:
     try:
         regions: Any = json.loads(cell) if isinstance(cell, str) else cell
         return {str(name): (int(start), int(end)) for name, (start, end) in regions.items()}
-    except (ValueError, TypeError, AttributeError):
+    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
         raise SuiteError(f'regions are {cell!r}; expected {{"name": [start, end]}}') from None
 
 

@@ -1,9 +1,11 @@
-"""From bytes to rows: what every reader of a delimited file needs."""
+"""From bytes to lines, rows and numbers: what every reader of a file needs."""
 
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterator
+from typing import Any
 
 from acceptability.errors import SuiteError
 
@@ -38,14 +40,28 @@ def tab_rows(content: bytes, where: str, *, width: int) -> Iterator[tuple[int, l
         yield number, row
 
 
-def dict_rows(content: bytes, where: str, *, delimiter: str = ",") -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield the rows of a delimited file with a header, quoted as spreadsheets do."""
-    reader = csv.reader(decoded(content, where).splitlines(keepends=True), delimiter=delimiter, strict=True)
+def delimited(
+    content: bytes, where: str, *, delimiter: str = ","
+) -> tuple[list[str], Iterator[tuple[int, dict[str, str]]]]:
+    """Return the header of a delimited file, quoted as spreadsheets do, and its numbered rows."""
+    reader = csv.reader(io.StringIO(decoded(content, where), newline=""), delimiter=delimiter, strict=True)
     try:
         header = next(reader, [])
-        if len(set(header)) < len(header):
-            twice = next(name for name in header if header.count(name) > 1)
-            raise SuiteError(f"{where}, line 1: two columns are named {twice!r}")
+    except csv.Error as error:
+        raise SuiteError(f"{where}, line {reader.line_num}: {error}") from error
+    if len(set(header)) < len(header):
+        twice = next(name for name in header if header.count(name) > 1)
+        raise SuiteError(f"{where}, line 1: two columns are named {twice!r}")
+    return header, _dict_rows(reader, header, where)
+
+
+def dict_rows(content: bytes, where: str, *, delimiter: str = ",") -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the rows of a delimited file with a header."""
+    return delimited(content, where, delimiter=delimiter)[1]
+
+
+def _dict_rows(reader: Any, header: list[str], where: str) -> Iterator[tuple[int, dict[str, str]]]:
+    try:
         for row in reader:
             if not row:
                 continue
@@ -54,3 +70,13 @@ def dict_rows(content: bytes, where: str, *, delimiter: str = ",") -> Iterator[t
             yield reader.line_num, dict(zip(header, row, strict=True))
     except csv.Error as error:
         raise SuiteError(f"{where}, line {reader.line_num}: {error}") from error
+
+
+def as_number(cell: object) -> float | None:
+    """Return the number in a cell, or None if it holds something else."""
+    if isinstance(cell, bool) or not isinstance(cell, (int, float, str)) or "_" in str(cell):
+        return None
+    try:
+        return float(cell)
+    except (ValueError, OverflowError):
+        return None
