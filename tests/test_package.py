@@ -18,6 +18,7 @@ RANKS = [
     {"spelling", "signature", "home", "text"},
     {"registry"},
     {"types"},
+    {"protocols"},
     {"suites", "models", "unigrams", "measures", "stats"},
     {"reductions"},
     {"store", "engine"},

@@ -49,17 +49,7 @@ if TYPE_CHECKING:
     from acceptability.models import load_model
     from acceptability.scoring import judge, score
     from acceptability.suites import load_suite
-    from acceptability.types import (
-        Contrast,
-        LabelScores,
-        Query,
-        Result,
-        Scores,
-        Sentence,
-        Suite,
-        TokenScores,
-        Units,
-    )
+    from acceptability.types import Contrast, LabelScores, Query, Result, Scores, Sentence, Suite, TokenScores, Units
 
 __all__ = [
     "ADC",

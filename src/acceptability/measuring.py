@@ -11,10 +11,11 @@ from acceptability import __version__
 from acceptability.errors import MeasureError, SuiteError, Undefined, suggestion
 from acceptability.measures import default_measures, load_measure
 from acceptability.measures.rows import check_measurable, ratings_are_z
+from acceptability.protocols import Measure
 from acceptability.scoring import Progress, as_suite, check_list, scored
 from acceptability.signature import parse, sign
 from acceptability.stats.bootstrap import Bootstrap, difference, interval, macro_interval
-from acceptability.types import Measure, Result, Scores, Suite, Units
+from acceptability.types import Result, Scores, Suite, Units
 
 
 @dataclass(frozen=True, eq=False)

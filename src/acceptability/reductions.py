@@ -17,8 +17,9 @@ from typing import ClassVar
 import numpy as np
 
 from acceptability.errors import ScoreError
+from acceptability.protocols import Reduction
 from acceptability.spelling import write
-from acceptability.types import Floats, LabelScores, Reduction, Said, TokenScores
+from acceptability.types import Floats, LabelScores, Said, TokenScores
 from acceptability.unigrams import CHOICES, UnigramTable, by_unit, load_unigrams
 
 

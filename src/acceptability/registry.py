@@ -6,7 +6,7 @@ Other packages add theirs through the entry points ``acceptability.readers``,
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -95,11 +95,16 @@ def _made(kind: str, spelled: Spelled) -> Any:
     factory: Callable[..., Any] = find(kind, spelled.name)
     args = [_made(kind, each) if isinstance(each, Spelled) else each for each in spelled.args]
     options = {name: _made(kind, each) if isinstance(each, Spelled) else each for name, each in spelled.options.items()}
+    return build(factory, spelled.name, args, options)
+
+
+def build(factory: Callable[..., Any], name: str, args: Sequence[object], options: Mapping[str, object]) -> Any:
+    """Return what a factory makes of options; options that it does not take are named."""
     accepted = signature(factory)
     try:
         accepted.bind(*args, **options)
     except TypeError as error:
-        raise SpellingError(f"{spelled.name}: {error}. It is written {spelled.name}{_shown(accepted)}.") from error
+        raise SpellingError(f"{name}: {error}. Its options are {_shown(accepted)}.") from error
     return factory(*args, **options)
 
 

@@ -12,10 +12,11 @@ from acceptability import registry
 from acceptability.engine.local import answers
 from acceptability.errors import ModelError, QueryError, SpellingError, SuiteError, shorten
 from acceptability.models import load_model
+from acceptability.protocols import Model, Reduction
 from acceptability.reductions import LP, LogOdds
 from acceptability.store.said import Store
 from acceptability.suites import load_suite
-from acceptability.types import LabelScores, Model, Query, Reduction, Said, Scores, Sentence, Suite
+from acceptability.types import LabelScores, Query, Said, Scores, Sentence, Suite
 
 Progress = Callable[[str, int, int], None]
 """Told the model's name, how many queries are answered, and how many there are."""

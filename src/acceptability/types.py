@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -244,45 +244,6 @@ class LabelScores:
 Said: TypeAlias = TokenScores | LabelScores
 
 
-class Encoded(Protocol):
-    """A query in a model's own terms; ``size`` tells the plan how much work it is."""
-
-    @property
-    def size(self) -> int:
-        """How many token positions a forward pass over it computes."""
-        ...
-
-
-class Model(Protocol):
-    """Whatever can be asked about texts. It knows nothing of suites or stores."""
-
-    @property
-    def signature(self) -> str:
-        """All that can change what it says, from its files, without loading it."""
-        ...
-
-    def encode(self, queries: Sequence[Query]) -> Sequence[Encoded]:
-        """Return the queries in the model's own terms."""
-        ...
-
-    def run(self, batch: Sequence[Encoded]) -> Sequence[Said]:
-        """Return what the model says to each, in the same order."""
-        ...
-
-
-class Reduction(Protocol):
-    """A way from what a model said to one number, where higher is more acceptable."""
-
-    @property
-    def signature(self) -> str:
-        """All that can change the number."""
-        ...
-
-    def __call__(self, said: Said) -> float:
-        """Return the number."""
-        ...
-
-
 @dataclass(frozen=True, eq=False)
 class Scores:
     """One finite number per sentence, and who gave it.
@@ -353,23 +314,6 @@ class Units:
     def drawn(self, rows: NDArray[np.int64]) -> Units:
         """Return only the columns of these rows: all that a resample needs."""
         return Units((), {name: column[rows] for name, column in self.columns.items()}, ())
-
-
-class Measure(Protocol):
-    """A question about scores, as a value whose ``repr`` reads back."""
-
-    @property
-    def needs(self) -> str:
-        """What a suite must have: "contrasts", "labels", "ratings" or "rated contrasts"."""
-        ...
-
-    def units(self, suite: Suite, scores: Scores) -> Units:
-        """Return the rows that count. Sees the whole suite; grouping comes afterwards."""
-        ...
-
-    def value(self, units: Units) -> float:
-        """Return the one number that the rows give; raise Undefined where there is none."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,9 @@ import pytest
 
 from acceptability import load_model, registry
 from acceptability.models.named import delivered
+from acceptability.protocols import Model
 from acceptability.reductions import LP, LogOdds
-from acceptability.types import LabelScores, Model, Query
+from acceptability.types import LabelScores, Query
 from tiny import TEXTS
 
 KINDS = ["uniform", "ngram", "causal", "masked", "classifier"]

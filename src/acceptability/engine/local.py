@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from acceptability.engine.plan import batches
 from acceptability.errors import QueryError
-from acceptability.types import Model, Query, Said
+from acceptability.protocols import Model
+from acceptability.types import Query, Said
 
 BUDGET = 1024
 """How many token positions go through a model at once."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from acceptability import registry
-from acceptability.types import Measure, Suite
+from acceptability.protocols import Measure
+from acceptability.types import Suite
 
 DEFAULTS = ("PairAccuracy()", "ADC()", "PBC()", "Pearson()", "Spearman()")
 """What is asked of a suite when nobody says: of these, those that it can answer."""

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from acceptability.errors import MeasureError
-from acceptability.types import Contrast, Floats, Measure, Scores, Sentence, Suite
+from acceptability.protocols import Measure
+from acceptability.types import Contrast, Floats, Scores, Sentence, Suite
 
 
 def contrasts_of(suite: Suite, measure: object) -> tuple[Contrast, ...]:

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acceptability.errors import MeasureError, Undefined
-from acceptability.types import Measure, Units
+from acceptability.protocols import Measure
+from acceptability.types import Units
 
 Draw = Callable[[np.random.Generator], NDArray[np.int64]]
 

@@ -1,0 +1,64 @@
+"""What we need of a model, a reduction and a measure; anything that has it is one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from acceptability.types import Query, Said, Scores, Suite, Units
+
+
+class Encoded(Protocol):
+    """A query in a model's own terms; ``size`` tells the plan how much work it is."""
+
+    @property
+    def size(self) -> int:
+        """How many token positions a forward pass over it computes."""
+        ...
+
+
+class Model(Protocol):
+    """Whatever can be asked about texts. It knows nothing of suites or stores."""
+
+    @property
+    def signature(self) -> str:
+        """All that can change what it says, from its files, without loading it."""
+        ...
+
+    def encode(self, queries: Sequence[Query]) -> Sequence[Encoded]:
+        """Return the queries in the model's own terms."""
+        ...
+
+    def run(self, batch: Sequence[Encoded]) -> Sequence[Said]:
+        """Return what the model says to each, in the same order."""
+        ...
+
+
+class Reduction(Protocol):
+    """A way from what a model said to one number, where higher is more acceptable."""
+
+    @property
+    def signature(self) -> str:
+        """All that can change the number."""
+        ...
+
+    def __call__(self, said: Said) -> float:
+        """Return the number."""
+        ...
+
+
+class Measure(Protocol):
+    """A question about scores, as a value whose ``repr`` reads back."""
+
+    @property
+    def needs(self) -> str:
+        """What a suite must have: "contrasts", "labels", "ratings" or "rated contrasts"."""
+        ...
+
+    def units(self, suite: Suite, scores: Scores) -> Units:
+        """Return the rows that count. Sees the whole suite; grouping comes afterwards."""
+        ...
+
+    def value(self, units: Units) -> float:
+        """Return the one number that the rows give; raise Undefined where there is none."""
+        ...
