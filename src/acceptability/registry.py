@@ -19,7 +19,20 @@ from acceptability.spelling import Spelled, read
 _OURS: dict[str, dict[str, str]] = {
     "reader": {
         name: f"acceptability.suites.{name}:read"
-        for name in ("starter", "li_adger", "cola", "blimp", "npi", "hu_reflexive")
+        for name in (
+            "starter",
+            "li_adger",
+            "cola",
+            "blimp",
+            "npi",
+            "hu_reflexive",
+            "syntaxgym",
+            "agreement",
+            "lau",
+            "sprouse2013_li",
+            "niu_penn2020",
+            "other_languages",
+        )
     },
     "model": {
         "uniform": "acceptability.models.uniform:open_model",

@@ -83,7 +83,7 @@ def scored(
 def tokens(suite: Suite | str, model: str, *, progress: Progress | None = None) -> Iterator[tuple[Sentence, Said]]:
     """Yield each sentence of a suite with what the model said to it."""
     suite, opened = as_suite(suite), load_model(model)
-    said = dict(_asked(opened, model, suite, [Query(each.text) for each in suite.sentences], progress))
+    said = dict(_asked(opened, model, suite, [_query(each, None) for each in suite.sentences], progress))
     for place, sentence in enumerate(suite.sentences):
         yield sentence, said[place]
 
@@ -129,12 +129,13 @@ def _default_reduction(said: Said) -> Reduction:
 
 
 def _query(sentence: Sentence, region: str | None) -> Query:
+    context = sentence.tags.get("context", "")
     if region is None:
-        return Query(sentence.text)
+        return Query(sentence.text, context)
     if region not in sentence.regions:
         has = ", ".join(sentence.regions) or "none"
         raise SuiteError(f"sentence {sentence.id!r} has no region {region!r}; its regions: {has}")
-    return Query(sentence.text, target=sentence.regions[region])
+    return Query(sentence.text, context, sentence.regions[region])
 
 
 def _asked(

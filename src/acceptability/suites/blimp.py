@@ -15,25 +15,20 @@ import json
 from collections.abc import Mapping
 
 from acceptability.suites.catalog import Entry
+from acceptability.suites.pairs import Pair, pair, suite_of_pairs
 from acceptability.text import lines
-from acceptability.types import Contrast, Sentence, Suite, contrast
+from acceptability.types import Suite
 
 _AS_IN_THE_PAPER = {"s-selection": "argument_structure", "syntax/semantics": "syntax_semantics"}
 
 
 def read(entry: Entry, files: Mapping[str, bytes]) -> Suite:
     """Return all pairs of all paradigms."""
-    sentences: list[Sentence] = []
-    contrasts: list[Contrast] = []
-    for path, content in files.items():
-        for _, line in lines(content, f"{entry.folder}/{path}"):
-            good, bad = _pair(json.loads(line))
-            sentences += good, bad
-            contrasts.append(contrast(good, bad))
-    return Suite(entry.id, tuple(sentences), tuple(contrasts))
+    rows = (line for path, content in files.items() for _, line in lines(content, f"{entry.folder}/{path}"))
+    return suite_of_pairs(entry.id, (_pair(json.loads(row)) for row in rows))
 
 
-def _pair(row: Mapping[str, str]) -> tuple[Sentence, Sentence]:
+def _pair(row: Mapping[str, str]) -> Pair:
     term = row["linguistics_term"]
     phenomenon = _AS_IN_THE_PAPER.get(term, term)
     item = f"{phenomenon}/{row['UID']}/{row['pairID']}"
@@ -42,7 +37,5 @@ def _pair(row: Mapping[str, str]) -> tuple[Sentence, Sentence]:
         "phenomenon": phenomenon,
         "linguistics_term": term,
         "paradigm": row["UID"],
-        "item": item,
     }
-    good = Sentence(f"{item}/good", row["sentence_good"], label=1, tags=tags)
-    return good, Sentence(f"{item}/bad", row["sentence_bad"], label=0, tags=tags)
+    return pair(item, row["sentence_good"], row["sentence_bad"], tags)

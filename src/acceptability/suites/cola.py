@@ -1,8 +1,9 @@
 """CoLA, the Corpus of Linguistic Acceptability, version 1.1 (Warstadt, Singh and Bowman 2019).
 
-Five kinds of file: the public splits, the analysis set with 15 major and 63 minor
+Six kinds of file: the public splits, the analysis set with 15 major and 63 minor
 grammatical features (Warstadt and Bowman 2019), the five targeted sets of section 7.2,
-and 200 sentences judged by five people. Ids are ours: the suite and the row's number.
+200 sentences judged by five people, and FAVA, verb alternations in frames (Kann et al. 2019).
+Ids are ours: the suite and the row's number.
 
 Traps: files without header or quoting; the two feature files have one row a sentence in
 the same order; the targeted sets are lower-cased and tokenized. Five sentences of the
@@ -18,6 +19,13 @@ from acceptability.suites.catalog import Entry
 from acceptability.text import tab_rows
 from acceptability.types import Sentence, Suite
 
+_ALTERNATIONS = {
+    "dat": "dative",
+    "inch": "inchoative",
+    "spray": "spray_load",
+    "there": "there_insertion",
+    "u_obj": "understood_object",
+}
 _FEATURES = {"major": 15, "minor": 63}
 
 
@@ -32,6 +40,7 @@ def _plain(entry: Entry, files: Mapping[str, bytes]) -> Iterator[Sentence]:
     ((path, content),) = files.items()
     for number, (source, label, mark, text) in tab_rows(content, f"{entry.folder}/{path}", width=4):
         tags = {"mark": mark.strip()} | ({"source": source} if source else {})
+        tags |= {"alternation": _ALTERNATIONS[source]} if source in _ALTERNATIONS else {}
         yield Sentence(f"{entry.id}/{number}", text, label=int(label), tags=tags)
 
 

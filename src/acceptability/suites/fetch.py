@@ -119,9 +119,10 @@ def _download(entry: Entry, path: str) -> Path:
 
 
 def _member(archive: Path, member: str) -> bytes:
-    """Return one file of a zip archive, found by its last name; nothing is unpacked to disk."""
+    """Return one file of a zip archive, found by the end of its path; nothing is unpacked to disk."""
     with zipfile.ZipFile(archive) as opened:
-        found = [each for each in opened.infolist() if Path(each.filename).name == member]
+        everything = [each for each in opened.infolist() if not each.filename.startswith("__MACOSX")]
+        found = [each for each in everything if f"/{each.filename}".endswith(f"/{member}")]
         if len(found) != 1:
             raise ValueError(f"{archive.name} has {len(found)} files named {member!r}; expected one")
         if found[0].file_size > _MOST_BYTES:
