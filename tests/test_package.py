@@ -22,7 +22,7 @@ RANKS = [
     {"suites", "models", "unigrams", "measures", "stats"},
     {"reductions"},
     {"store", "engine"},
-    {"scoring"},
+    {"scoring", "review"},
     {"measuring"},
     {"report"},
     {"cli"},

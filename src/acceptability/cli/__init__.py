@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import os
 import sys
 
@@ -57,6 +58,9 @@ def main() -> None:
     # Other libraries' bars and chatter would tear our own apart.
     os.environ.setdefault("TQDM_DISABLE", "1")
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    log = logging.getLogger("acceptability")
+    log.setLevel(logging.INFO)
+    log.addHandler(logging.StreamHandler())
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

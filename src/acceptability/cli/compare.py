@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from acceptability.cli.shown import (
     Json,
+    Marks,
     Measures,
     Models,
     Reductions,
@@ -14,10 +15,10 @@ from acceptability.cli.shown import (
     SuiteColumns,
     arguments,
     bootstrap,
+    loaded_suite,
     print_json,
     print_table,
     progress_bar,
-    read_columns,
     saved,
     talk,
 )
@@ -26,7 +27,6 @@ from acceptability.measuring import compare
 from acceptability.report.table import comparison_table
 from acceptability.scoring import scored
 from acceptability.store.runs import rows_of_units, save_run
-from acceptability.suites import load_suite
 
 
 def command(
@@ -39,13 +39,14 @@ def command(
     resample_by: ResampleBy = "",
     seed: Seed = 0,
     columns: SuiteColumns = None,
+    marks: Marks = None,
     as_json: Json = False,
 ) -> None:
     """Compare the first model with each other one, over the same rows."""
     if len(model) * len(reduce or [""]) < 2:
         raise MeasureError("a comparison needs two models, or two reductions of one: give --model or --reduce twice")
     how = bootstrap(resamples, resample_by, seed)
-    loaded = load_suite(suite, columns=read_columns(columns))
+    loaded = loaded_suite(suite, columns, marks)
     with progress_bar() as progress:
         scores = [
             each

@@ -9,6 +9,7 @@ import typer
 from acceptability.cli.shown import (
     By,
     Json,
+    Marks,
     Measures,
     Models,
     Reductions,
@@ -19,17 +20,16 @@ from acceptability.cli.shown import (
     SuiteColumns,
     arguments,
     bootstrap,
+    loaded_suite,
     print_json,
     print_table,
     progress_bar,
-    read_columns,
     saved,
     talk,
 )
 from acceptability.measuring import evaluate
 from acceptability.report.table import footnotes, result_table
 from acceptability.store.runs import save_run, unit_rows
-from acceptability.suites import load_suite
 from acceptability.types import Result
 
 
@@ -44,11 +44,12 @@ def command(
     resample_by: ResampleBy = "",
     seed: Seed = 0,
     columns: SuiteColumns = None,
+    marks: Marks = None,
     as_json: Json = False,
 ) -> None:
     """Evaluate models on suites: a table of values with confidence intervals."""
     how = bootstrap(resamples, resample_by, seed)
-    loaded = [load_suite(name, columns=read_columns(columns)) for name in suites]
+    loaded = [loaded_suite(name, columns, marks) for name in suites]
     results: list[Result] = []
     with progress_bar() as progress:
         for suite in loaded:

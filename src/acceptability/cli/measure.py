@@ -16,11 +16,11 @@ from acceptability.cli.shown import (
     Resamples,
     Seed,
     bootstrap,
+    loaded_suite,
     read_columns,
 )
 from acceptability.measuring import measure as measured
 from acceptability.store.scorefile import read_scores
-from acceptability.suites import load_suite
 
 
 def command(
@@ -42,7 +42,7 @@ def command(
 ) -> None:
     """Measure the scores in a file against a suite."""
     how = bootstrap(resamples, resample_by, seed)
-    loaded = load_suite(suite, columns=read_columns(suite_columns))
+    loaded = loaded_suite(suite, suite_columns)
     found = read_scores(scores, loaded, [read_columns(each) for each in columns or [""]])
     results = [result for each in found for result in measured(loaded, each, measure or (), by=by, bootstrap=how)]
     show(results, as_json)

@@ -14,13 +14,14 @@ import typer
 from acceptability import __version__
 from acceptability.cli.shown import (
     Json,
+    Marks,
     Region,
     SuiteColumns,
     arguments,
     check_writable,
+    loaded_suite,
     print_json,
     progress_bar,
-    read_columns,
     saved,
     talk,
 )
@@ -29,7 +30,6 @@ from acceptability.models import load_model
 from acceptability.scoring import score, tokens
 from acceptability.signature import sign
 from acceptability.store.runs import save_run
-from acceptability.suites import load_suite
 from acceptability.types import LabelScores, Said, Sentence
 
 _FORMATS = (".csv", ".tsv", ".jsonl")
@@ -43,6 +43,7 @@ def command(
     by_token: Annotated[bool, typer.Option("--tokens", help="One row a token instead of one a sentence.")] = False,
     region: Region = None,
     columns: SuiteColumns = None,
+    marks: Marks = None,
     as_json: Json = False,
 ) -> None:
     """Score every sentence of a suite with a model."""
@@ -54,7 +55,7 @@ def command(
         check_writable(out)
     if by_token and (reduce or region):
         raise SpellingError("--tokens gives what the model said itself; leave --reduce and --region away")
-    loaded = load_suite(suite, columns=read_columns(columns))
+    loaded = loaded_suite(suite, columns, marks)
     with progress_bar() as progress:
         if by_token:
             rows = [row for each in tokens(loaded, model, progress=progress) for row in _token_rows(*each)]

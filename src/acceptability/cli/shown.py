@@ -20,6 +20,9 @@ from acceptability.report.table import add_row
 from acceptability.scoring import Progress as Tell
 from acceptability.stats.bootstrap import Bootstrap
 from acceptability.store.runs import Run
+from acceptability.suites import load_suite
+from acceptability.suites.notation import read_marks
+from acceptability.types import Suite
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Models = Annotated[list[str], typer.Option("--model", "-m", help="A model: KIND:PLACE(option=value), or a name.")]
@@ -38,6 +41,9 @@ SuiteColumns = Annotated[
     typer.Option(
         "--columns", "--suite-columns", help="For a file: which column means what, as text=Sentence,label=ok."
     ),
+]
+Marks = Annotated[
+    str | None, typer.Option("--marks", help="For a .txt file of examples: labels of marks, as ?=1,#=drop.")
 ]
 Resamples = Annotated[int, typer.Option("--resamples", help="Bootstrap resamples for the intervals; 0 for none.")]
 ResampleBy = Annotated[str, typer.Option("--resample-by", help="Draw values of this tag instead of single rows.")]
@@ -91,6 +97,11 @@ def read_columns(text: str | None) -> dict[str, str]:
             raise SpellingError(f"cannot read --columns {text!r}: {meaning.strip()} comes twice")
         named[meaning.strip()] = column.strip()
     return named
+
+
+def loaded_suite(name: str, columns: str | None = None, marks: str | None = None) -> Suite:
+    """Return a suite, with its columns and marks as they were named."""
+    return load_suite(name, columns=read_columns(columns), marks=read_marks(marks) if marks else None)
 
 
 def bootstrap(resamples: int, by: str, seed: int) -> Bootstrap:

@@ -7,15 +7,20 @@ from typing import Annotated
 
 import typer
 
-from acceptability.cli.shown import Json, SuiteColumns, print_json, print_rows, read_columns, talk
+from acceptability.cli.shown import Json, Marks, SuiteColumns, loaded_suite, print_json, print_rows, talk
 from acceptability.errors import ReportError, SpellingError, SuiteError
-from acceptability.suites import Entry, catalog, load_suite
+from acceptability.review import review
+from acceptability.suites import Entry, catalog
 from acceptability.suites.catalog import entries, known_entries
 from acceptability.suites.fetch import fetch as fetch_files
 from acceptability.suites.fetch import verify as verify_files
-from acceptability.suites.tables import is_table, write_jsonl
+from acceptability.suites.notation import write_notation
+from acceptability.suites.pairing import paired
+from acceptability.suites.tables import write_jsonl
+from acceptability.types import Suite
 
-app = typer.Typer(help="List, show, fetch, verify and export suites.", invoke_without_command=True)
+app = typer.Typer(help="List, show, fetch, verify, check, pair and export suites.", invoke_without_command=True)
+Out = Annotated[Path, typer.Option("--out", help="The file to write: .jsonl, or .txt for linguists' notation.")]
 
 
 @app.callback()
@@ -33,15 +38,15 @@ def listed(context: typer.Context, as_json: Json = False) -> None:
     if as_json:
         print_json(rows)
     else:
-        print_rows(["id", "sentences", "contrasts", "title"], rows)
+        print_rows(["id", "language", "sentences", "contrasts", "title"], rows)
 
 
 @app.command()
-def show(name: str, columns: SuiteColumns = None, as_json: Json = False) -> None:
+def show(name: str, columns: SuiteColumns = None, marks: Marks = None, as_json: Json = False) -> None:
     """Show what is known of a suite: source, licence, quirks; of a file, its tags and first sentence."""
     about = [_about(entry) for entry in entries(name)]
     if not about:
-        about = [_of_file(name, columns)]
+        about = [_of_file(name, loaded_suite(name, columns, marks))]
     if as_json:
         print_json(about)
         return
@@ -87,16 +92,63 @@ def verify(name: Annotated[str | None, typer.Argument()] = None, as_json: Json =
 @app.command()
 def export(
     name: str,
-    out: Annotated[Path, typer.Option("--out", help="The JSONL file to write.")],
+    out: Out,
     columns: SuiteColumns = None,
+    marks: Marks = None,
     as_json: Json = False,
 ) -> None:
-    """Write a suite as JSONL, one sentence a line."""
-    if out.suffix.lower() != ".jsonl":
-        raise SpellingError(f"--out {out}: a suite is written as JSONL; give it a name that ends in .jsonl")
-    suite = load_suite(name, columns=read_columns(columns))
+    """Write a suite as JSONL, one sentence a line, or as .txt in linguists' notation."""
+    _write(loaded_suite(name, columns, marks), out, as_json)
+
+
+@app.command()
+def pair(
+    name: str,
+    out: Out,
+    by: Annotated[str, typer.Option("--by", help="The tag whose values are the items.")] = "item",
+    columns: SuiteColumns = None,
+    marks: Marks = None,
+    as_json: Json = False,
+) -> None:
+    """Make contrasts: every acceptable sentence of an item against every unacceptable one."""
+    _write(paired(loaded_suite(name, columns, marks), by), out, as_json)
+
+
+@app.command()
+def check(
+    name: str,
+    effect: Annotated[float, typer.Option("--effect", help="The pair accuracy to be told from chance.")] = 0.6,
+    language: Annotated[str, typer.Option("--language", help="Whose word frequencies to compare by.")] = "",
+    columns: SuiteColumns = None,
+    marks: Marks = None,
+    as_json: Json = False,
+) -> None:
+    """Say what a careful reviewer would say of a suite."""
+    if not 0.5 < effect < 1:
+        raise SpellingError(f"--effect is {effect}; expected a pair accuracy between 0.5 and 1")
+    suite = loaded_suite(name, columns, marks)
+    spoken = language or next((entry.language for entry in entries(name)), "en")
+    findings = review(suite, effect=effect, language=spoken)
+    if as_json:
+        print_json([{"kind": each.kind, "message": each.message, "ids": list(each.ids)} for each in findings])
+        return
+    for each in findings:
+        shown = ", ".join(each.ids[:8]) + (f", … and {len(each.ids) - 8} more" if len(each.ids) > 8 else "")
+        print(f"{each.kind}: {each.message}" + (f": {shown}" if shown else ""))
+    if not findings:
+        print(f"nothing to remark on in {suite.name}")
+
+
+def _write(suite: Suite, out: Path, as_json: bool) -> None:
+    """Write a suite to a file, in the format that its name asks for."""
+    ending = out.suffix.lower()
+    if ending not in (".jsonl", ".txt"):
+        raise SpellingError(f"--out {out}: give it a name that ends in .jsonl, or in .txt for linguists' notation")
     try:
-        write_jsonl(suite, out)
+        if ending == ".jsonl":
+            write_jsonl(suite, out)
+        else:
+            out.write_text(write_notation(suite), encoding="utf-8", newline="\n")
     except OSError as error:
         raise ReportError(f"cannot write {out}: {error.strerror}") from error
     if as_json:
@@ -121,13 +173,12 @@ def _about(entry: Entry) -> dict[str, object]:
     }
 
 
-def _of_file(name: str, columns: str | None) -> dict[str, object]:
-    suite = load_suite(name, columns=read_columns(columns))
+def _of_file(name: str, suite: Suite) -> dict[str, object]:
     labels = sum(sentence.label is not None for sentence in suite.sentences)
     ratings = sum(sentence.rating is not None for sentence in suite.sentences)
     return {
         "id": suite.signature,
-        "file": name if is_table(name) else "part of a suite of the catalog",
+        "read as": name,
         "sentences": len(suite.sentences),
         "contrasts": len(suite.contrasts),
         "labels": labels,

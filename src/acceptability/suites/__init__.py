@@ -10,30 +10,42 @@ from acceptability import registry
 from acceptability.errors import SuiteError
 from acceptability.suites.catalog import Entry, catalog, entries, unknown
 from acceptability.suites.fetch import contents
-from acceptability.suites.tables import ENDINGS, is_table, read_table
+from acceptability.suites.frames import hub_rows
+from acceptability.suites.notation import read_notation
+from acceptability.suites.tables import ENDINGS, is_table, read_table, suite_of_rows
 from acceptability.types import Sentence, Suite
 
 __all__ = ["Entry", "catalog", "entries", "load_suite"]
 
 
-def load_suite(name: str, *, columns: Mapping[str, str] | None = None) -> Suite:
-    """Return a suite by its name in the catalog, or read from a user's file.
+def load_suite(
+    name: str, *, columns: Mapping[str, str] | None = None, marks: Mapping[str, int | None] | None = None
+) -> Suite:
+    """Return a suite by its name in the catalog, or read from a user's file or a data set of the Hub.
 
     A name that stands above several suites (``cola``) means all of them together,
     with the tag ``suite`` to tell them apart; a path below one (``blimp/island_effects``)
     means the sentences whose ids begin so.
 
     Args:
-        columns: For a file, which of its columns mean what: ``{"text": "Sentence"}``.
+        columns: For a table, which of its columns mean what: ``{"text": "Sentence"}``.
+        marks: For a .txt file of examples, the labels of marks where they are not CoLA's: ``{"?": 1}``.
 
     >>> suite = load_suite("starter")
     >>> suite.contrasts[0].better in suite.by_id
     True
     """
+    if marks and not name.lower().endswith(".txt"):
+        raise SuiteError(f"marks are for a .txt file of examples, and {name!r} is none")
     if is_table(name):
         return read_table(Path(name), columns=columns or {})
+    if name.startswith("hf:"):
+        title, header, rows = hub_rows(name.removeprefix("hf:"))
+        return suite_of_rows(title, name, header, rows, columns or {})
     if columns:
         raise SuiteError(f"columns can be named for a file only, and {name!r} ends in none of {', '.join(ENDINGS)}")
+    if name.lower().endswith(".txt"):
+        return read_notation(Path(name), marks=marks)
     found = entries(name)
     if len(found) == 1 and found[0].id == name:
         return _read(found[0])

@@ -1,4 +1,4 @@
-"""A user's own file of sentences: CSV, TSV or JSONL.
+"""A user's own table of sentences: CSV, TSV, JSONL or Parquet, or the rows of a data set.
 
 Three layouts are recognised by their columns:
 
@@ -8,33 +8,39 @@ Three layouts are recognised by their columns:
 
 ``id`` is optional (rows are numbered without it); every further column becomes a tag.
 Columns with other names are named by the user: ``{"text": "Sentence"}``. In CSV and
-TSV, ``better_than`` holds ids separated by semicolons.
+TSV, ``better_than`` holds ids separated by semicolons. A file of two columns without a
+header, whose first row has two sentences in it, is read as pairs, the better one first.
+What was recognised stands in the log.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from acceptability.errors import SuiteError, suggestion
+from acceptability.suites.frames import parquet_rows
 from acceptability.text import as_number, delimited, lines
 from acceptability.types import Contrast, Sentence, Span, Suite, contrast
 
-ENDINGS = (".csv", ".tsv", ".jsonl")
+ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet")
 _ALIASES = {
     "id": ("id", "sentence_id", "pairID"),
     "text": ("text", "sentence"),
-    "good": ("good", "sentence_good"),
-    "bad": ("bad", "sentence_bad"),
+    "good": ("good", "sentence_good", "good_sentence"),
+    "bad": ("bad", "sentence_bad", "bad_sentence"),
     "label": ("label",),
     "rating": ("rating",),
     "regions": ("regions",),
     "tags": ("tags",),
     "better_than": ("better_than",),
 }
+
+_log = logging.getLogger(__name__)
 
 Cell = object
 Row = Mapping[str, Cell]
@@ -82,13 +88,22 @@ def is_table(name: str) -> bool:
 
 def read_table(path: Path, *, columns: Mapping[str, str]) -> Suite:
     """Return the suite that a file holds."""
-    where = str(path)
     header, rows = rows_of(path)
+    return suite_of_rows(path.stem, str(path), header, rows, columns)
+
+
+def suite_of_rows(
+    name: str, where: str, header: list[str], rows: Iterable[tuple[int, Row]], columns: Mapping[str, str]
+) -> Suite:
+    """Return the suite that numbered rows of named cells make."""
     found = _columns(header, columns, where)
-    draft = _Draft(path.stem, where)
-    for line, row in rows:
+    if any(column != meaning for meaning, column in found.items()):
+        said = ", ".join(f"{meaning} is {column!r}" for meaning, column in found.items())
+        _log.info("%s: %s", where, said)
+    draft = _Draft(name, where)
+    for number, (line, row) in enumerate(rows, start=1):
         try:
-            _take(draft, row, found, line)
+            _take(draft, row, found, number, line)
         except SuiteError as error:
             if str(error).startswith(where):
                 raise
@@ -124,7 +139,15 @@ def rows_of(path: Path) -> tuple[list[str], Iterable[tuple[int, Row]]]:
     if path.suffix.lower() == ".jsonl":
         rows = list(_json_rows(content, str(path)))
         return list(dict.fromkeys(name for _, row in rows for name in row)), rows
-    return delimited(content, str(path), delimiter="\t" if path.suffix.lower() == ".tsv" else ",")
+    if path.suffix.lower() == ".parquet":
+        return parquet_rows(content, str(path))
+    delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
+    header, numbered = delimited(content, str(path), delimiter=delimiter)
+    if len(header) == 2 and all(" " in cell.strip() for cell in header):
+        _log.info("%s: two columns of sentences and no header: read as pairs, the better one first", path)
+        named = f"good{delimiter}bad\n".encode() + content.removeprefix(b"\xef\xbb\xbf")
+        return delimited(named, str(path), delimiter=delimiter)
+    return header, numbered
 
 
 def _json_rows(content: bytes, where: str) -> Iterator[tuple[int, Row]]:
@@ -176,11 +199,11 @@ def _check_layout(found: Mapping[str, str], header: list[str], where: str) -> No
         )
 
 
-def _take(draft: _Draft, row: Row, found: Mapping[str, str], line: int) -> None:
-    """Add the sentence, or the pair, that a row holds."""
+def _take(draft: _Draft, row: Row, found: Mapping[str, str], place: int, line: int) -> None:
+    """Add the sentence, or the pair, that a row holds; its place is its id if it has none."""
     used = set(found.values())
     tags = {name: _string(cell) for name, cell in row.items() if name not in used and not _is_empty(cell)}
-    number = _string(row.get(found["id"])) if "id" in found else str(line)
+    number = _string(row.get(found["id"])) if "id" in found else str(place)
     if "text" not in found:
         tags = {"item": number} | tags
         good = Sentence(f"{number}/good", _text(row.get(found["good"])), label=1, tags=tags)

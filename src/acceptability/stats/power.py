@@ -1,0 +1,31 @@
+"""How many pairs it takes to tell an accuracy from chance."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+_ALPHA = 0.05
+
+
+def power(n: int, effect: float, *, seed: int = 0, draws: int = 20_000) -> float:
+    """Return how often n pairs tell an accuracy from chance (two-sided exact test, .05), by simulation.
+
+    >>> power(10, 0.6) < 0.2 < 0.9 < power(400, 0.6)
+    True
+    """
+    least = critical(n)
+    hits = np.random.default_rng(seed).binomial(n, effect, size=draws)
+    return float(((hits >= least) | (hits <= n - least)).mean())
+
+
+def critical(n: int) -> int:
+    """Return how many of n right answers are the fewest that chance gives too seldom."""
+    half = n * math.log(2)
+    tail = 0.0
+    for hits in range(n, -1, -1):
+        tail += math.exp(math.lgamma(n + 1) - math.lgamma(hits + 1) - math.lgamma(n - hits + 1) - half)
+        if 2 * tail > _ALPHA:
+            return hits + 1
+    return 0

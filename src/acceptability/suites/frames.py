@@ -1,0 +1,61 @@
+"""Tables that need a library: Parquet files, and data sets of the Hugging Face Hub.
+
+``hf:owner/name[:config][@revision]`` is read through the library ``datasets``, all of its
+splits together, with the tag ``split``; a folder on disk stands in the name's place.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from acceptability.errors import MissingExtra, SuiteError, reason
+
+Rows = Iterable[tuple[int, Mapping[str, object]]]
+
+
+def parquet_rows(content: bytes, where: str) -> tuple[list[str], Rows]:
+    """Return the names of a Parquet file's columns, and its numbered rows."""
+    try:
+        from pyarrow import ArrowException, parquet
+    except ImportError as error:
+        raise MissingExtra(where, "pyarrow", "'acceptability[data]'") from error
+    try:
+        table = parquet.read_table(io.BytesIO(content))
+    except (ArrowException, OSError, ValueError) as error:
+        raise SuiteError(f"{where} cannot be read as a Parquet file: {reason(error)}") from error
+    return list(table.column_names), enumerate(table.to_pylist(), start=1)
+
+
+def hub_rows(name: str) -> tuple[str, list[str], Rows]:
+    """Return the last part of a data set's name, the names of its columns, and its numbered rows."""
+    try:
+        import datasets
+    except ImportError as error:
+        raise MissingExtra(f"hf:{name}", "the library datasets", "'acceptability[data]'") from error
+    place, config, revision = _parts(name)
+    try:
+        if (Path(place) / "dataset_dict.json").is_file() or (Path(place) / "state.json").is_file():
+            found = datasets.load_from_disk(place)
+        else:
+            found = datasets.load_dataset(place, config, revision=revision)
+    except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
+        raise SuiteError(f"hf:{name} cannot be loaded: {reason(error)}") from error
+    splits = dict(found) if isinstance(found, dict) else {"": found}
+    rows: list[Mapping[str, object]] = [
+        {**row, **({"split": str(split)} if len(splits) > 1 else {})} for split, part in splits.items() for row in part
+    ]
+    header = list(dict.fromkeys(column for row in rows[:1] for column in row))
+    return Path(place).name, header, enumerate(rows, start=1)
+
+
+def _parts(name: str) -> tuple[str, str | None, str | None]:
+    """Return name, configuration and revision.
+
+    >>> _parts("nyu-mll/blimp:adjunct_island@main")
+    ('nyu-mll/blimp', 'adjunct_island', 'main')
+    """
+    place, _, revision = name.partition("@")
+    place, _, config = place.partition(":")
+    return place, config or None, revision or None
