@@ -151,7 +151,8 @@ def _unbalanced(suite: Suite, what: str, unit: str, of: Callable[[Sentence], flo
 
 def _effect_size(first: Floats, second: Floats) -> float:
     pooled = math.sqrt((first.var(ddof=1) + second.var(ddof=1)) / 2)
-    return float((first.mean() - second.mean()) / pooled) if pooled else 0.0
+    gap = float(first.mean() - second.mean())
+    return gap / pooled if pooled else math.copysign(math.inf, gap) if gap else 0.0
 
 
 def _power(suite: Suite, effect: float, seed: int) -> Iterator[Finding]:

@@ -2,116 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
-from acceptability.suites import load_suite
+from acceptability.suites import catalog, load_suite
 
 pytestmark = pytest.mark.usefixtures("data")
 
-GOLDEN = {
-    "li_adger": [
-        ("32.1.martin.1a.g.01", "Kerry attempted to study physics.", 1),
-        ("41.1.Muller.25b.g.02", "She wonders which story about Valerie is on the front page.", 1),
-        ("ch9.84-85.g.08", "I wondered where Katie went to school.", 1),
-    ],
-    "cola/train": [
-        ("cola/train/1", "Our friends won't buy this analysis, let alone the next one we propose.", 1),
-        ("cola/train/4276", "It is eager to please Kim.", 0),
-        ("cola/train/8551", "What all did you get for Christmas?", 1),
-    ],
-    "cola/in_domain_dev": [
-        ("cola/in_domain_dev/1", "The sailors rode the breeze clear of the rocks.", 1),
-        ("cola/in_domain_dev/264", "Most of the fruit is rotten.", 1),
-        ("cola/in_domain_dev/527", "Anson became a muscle bound.", 0),
-    ],
-    "cola/out_of_domain_dev": [
-        ("cola/out_of_domain_dev/1", "Somebody just left - guess who.", 1),
-        ("cola/out_of_domain_dev/259", "Sentences some go on and on and on and on.", 0),
-        ("cola/out_of_domain_dev/516", "John talked to Bill about himself.", 1),
-    ],
-    "cola/analysis": [
-        ("cola/analysis/1", "The sailors rode the breeze clear of the rocks.", 1),
-        ("cola/analysis/522", "The monkey is ate the banana", 0),
-        ("cola/analysis/1043", "John talked to Bill about himself.", 1),
-    ],
-    "cola/human": [
-        ("cola/human/1", "If Sam was going, Sally would know where.", 1),
-        ("cola/human/43", "The only people being added to our group who were at Harvard were students.", 1),
-        ("cola/human/142", "John is easy to please Kim.", 0),
-    ],
-    "cola/targeted/svo": [
-        ("cola/targeted/svo/1", "michael read the book .", 1),
-        ("cola/targeted/svo/251", "nicole read the book .", 1),
-        ("cola/targeted/svo/500", "the chapter wrote kelly .", 0),
-    ],
-    "cola/targeted/wh_extraction": [
-        ("cola/targeted/wh_extraction/1", "what did michael read the book ?", 0),
-        ("cola/targeted/wh_extraction/261", "what did michael bake the cake ?", 0),
-        ("cola/targeted/wh_extraction/520", "what did kelly ride ?", 1),
-    ],
-    "cola/targeted/inchoative": [
-        ("cola/targeted/inchoative/1", "jessica opened the door .", 1),
-        ("cola/targeted/inchoative/92", "the clothes cleaned .", 0),
-        ("cola/targeted/inchoative/182", "the money withdrew .", 0),
-    ],
-    "cola/targeted/singular_pl": [
-        ("cola/targeted/singular_pl/1", "the boy is here .", 1),
-        ("cola/targeted/singular_pl/339", "the boys is here .", 0),
-        ("cola/targeted/singular_pl/676", "the guests of honor are n't going to come .", 1),
-    ],
-    "cola/targeted/reflexive": [
-        ("cola/targeted/reflexive/1", "i saw himself .", 0),
-        ("cola/targeted/reflexive/73", "she saw himself .", 0),
-        ("cola/targeted/reflexive/144", "they amused ourselves .", 0),
-    ],
-    "blimp": [
-        ("island_effects/adjunct_island/0/good", "Who should Derek hug after shocking Richard?", 1),
-        ("island_effects/left_branch_island_echo_question/500/good", "Stephen has argued about what teenager?", 1),
-        (
-            "filler_gap_dependency/wh_vs_that_with_gap_long_distance/999/bad",
-            "This company was discovering that some library that negotiated conceals.",
-            0,
-        ),
-    ],
-    "npi": [
-        ("adverbs/train/1", "The pedestrians who had always approached people have biked to these museums.", 1),
-        ("quantifiers/train/6001", "A cashier who had visited the teachers had seen the doctors.", 1),
-        (
-            "superlative/test_full/1000",
-            "The person remembers the longest newspaper articles that the girls had ever sold.",
-            1,
-        ),
-    ],
-    "npi/pairs": [
-        ("npi/pairs/1/1", "A cashier ever thought that the boys often read.", 0),
-        ("npi/pairs/2751/1", "All waiters who break many glasses might ever work with some drivers.", 0),
-        ("npi/pairs/5500/2", "A woman fled from the bad adults that the actor has ever discussed.", 0),
-    ],
-    "npi/cloze": [
-        ("npi/cloze/1/1", "A cashier ever thought that the boys often read.", 0),
-        ("npi/cloze/1935/2", "In the child's opinion, those drivers even had referenced the pedestrians.", 1),
-        ("npi/cloze/3869/2", "A woman fled from the bad adults that the actor has ever discussed.", 0),
-    ],
-    "npi/wilcox": [
-        ("npi/wilcox/1", "The journalist that the critic likes has ever received any praise for his writing.", 0),
-        ("npi/wilcox/53", "The strategy that the accountant liked has ever contained any sense in it.", 0),
-        ("npi/wilcox/104", "No chef that no journalists write about has ever added any flavor to his dish.", 1),
-    ],
-    "hu_reflexive": [
-        ("exp1a-ml-rc/himself/1", "The mechanic that the author liked hurt himself .", 1),
-        ("exp1a-ml-rc/themselves/2281", "The mechanics that the teachers hated injured themselves .", 1),
-        ("exp4-pp/themselves/900", "The wives near the girl shot themselves .", 1),
-    ],
-}
+GOLDEN = json.loads(Path(__file__).with_name("sentences.json").read_text(encoding="utf-8"))
+
+
+def test_every_published_suite_has_golden_sentences() -> None:
+    assert set(GOLDEN) == {entry.id for entry in catalog() if entry.folder}
 
 
 @pytest.mark.parametrize("name", GOLDEN)
 def test_first_middle_and_last_sentence(name: str) -> None:
     sentences = load_suite(name).sentences
     shown = (sentences[0], sentences[len(sentences) // 2], sentences[-1])
-    assert [(each.id, each.text, each.label) for each in shown] == GOLDEN[name]
+    assert [[each.id, each.text, each.label] for each in shown] == GOLDEN[name]
 
 
 def test_li_adger() -> None:
@@ -172,3 +84,72 @@ def test_hu_reflexive() -> None:
     wrong = [each for each in suite.sentences if int(each.tags["grammatical"]) != each.label]
     assert len(wrong) == 1120
     assert {(each.tags["experiment"], each.tags["pronoun"]) for each in wrong} == {("exp1a-ml-rc", "themselves")}
+
+
+def test_syntaxgym() -> None:
+    suite = load_suite("syntaxgym")
+    assert len({each.tags["suite"] for each in suite.sentences}) == 34
+    assert len({each.tags["set"] for each in suite.sentences}) == 842
+    assert all("prediction" in each.tags for each in suite.sentences)
+    assert not any("  " in each.text or " ," in each.text for each in suite.sentences)
+    assert all(
+        each.text[start:end].strip() == each.text[start:end]
+        for each in suite.sentences
+        for start, end in each.regions.values()
+    )
+
+
+def test_agreement_sets() -> None:
+    for name in ("gulordava2018/english", "gulordava2018/hebrew", "linzen2016_filtered"):
+        suite = load_suite(name)
+        for each in suite.contrasts[::50]:
+            good, bad = suite.by_id[each.better], suite.by_id[each.worse]
+            start, end = good.regions["target"]
+            assert good.text[:start] == bad.text[:start]
+            assert good.text[start:end] != bad.text[slice(*bad.regions["target"])]
+    assert Counter(each.tags["type"] for each in load_suite("gulordava2018/english").contrasts) == {
+        "generated": 369,
+        "original": 41,
+    }
+    tests = Counter(each.tags["phenomenon"] for each in load_suite("marvin_linzen2018/current").contrasts)
+    assert len(tests) == 22
+    assert tests["simple_npi_anim"] == 2 * 120
+
+
+def test_graded_ratings() -> None:
+    for name in ("lau2017_smog/bnc/mop4", "lau2017_smog/adger/mop100", "lau2020_context/real"):
+        for each in load_suite(name).sentences:
+            ratings = [float(rating) for rating in each.tags["ratings"].split(",")]
+            assert each.rating == pytest.approx(sum(ratings) / len(ratings), abs=1e-6)
+    assert all("context" in each.tags for each in load_suite("lau2020_context/random").sentences)
+    assert not any("context" in each.tags for each in load_suite("lau2020_context/none").sentences)
+
+
+def test_sprouse_and_li_adger_confirm_each_other() -> None:
+    ratings = {each.id.lower(): each.rating for each in load_suite("li_adger").sentences}
+    shared = [each for each in load_suite("sprouse2013_li").sentences if each.id.lower() in ratings]
+    assert len(shared) == 1450
+    assert all(float(each.tags["me"]) == pytest.approx(ratings[each.id.lower()], abs=5e-6) for each in shared)
+
+
+def test_niu_and_penns_orders() -> None:
+    assert Counter(each.label for each in load_suite("niu_penn2020").sentences) == {1: 28, 0: 88, None: 4}
+
+
+@pytest.mark.parametrize(
+    ("name", "language", "identical"),
+    [("jblimp", "ja", 0), ("rublimp", "ru", 0), ("turblimp", "tr", 30), ("climp", "zh", None), ("sling", "zh", 24)],
+)
+def test_pairs_of_other_languages(name: str, language: str, identical: int | None) -> None:
+    suite = load_suite(name)
+    assert {each.tags["language"] for each in suite.sentences} == {language}
+    texts = suite.by_id
+    same = sum(texts[each.better].text == texts[each.worse].text for each in suite.contrasts)
+    assert identical is None or same == identical
+
+
+def test_labelled_sentences_of_other_languages() -> None:
+    itacola = load_suite("itacola")
+    assert Counter(each.tags["split"] for each in itacola.sentences) == {"train": 7801, "dev": 946, "test": 975}
+    assert sum("Simple" in each.tags for each in itacola.sentences) == 2088
+    assert {each.tags["language"] for each in load_suite("rucola").sentences} == {"ru"}

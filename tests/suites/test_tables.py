@@ -60,7 +60,7 @@ def test_blimp_like_json_lines(tmp_path: Path) -> None:
         ("a.csv", "text,rating\nA b.,nan\n", "line 2: .*finite"),
         ("a.csv", "text,id\nA b.,1\nC d.,1\n", "line 3: the id '1' stands already in line 2"),
         ("a.csv", "text,id,better_than\nA b.,1,9\n", "line 2: '1' is better than '9'"),
-        ("a.csv", "text\n  \n", "line 2: sentence '2' is empty"),
+        ("a.csv", "text\n  \n", "line 2: sentence '1' is empty"),
         ("a.csv", "text,label\nA b.\n", "line 2: 1 columns; the header has 2"),
         ("a.csv", "text,text\nA,b\n", "two columns are named 'text'"),
         ("a.csv", 'text\n"A b.\n', "line 2"),

@@ -92,7 +92,7 @@ def _download(entry: Entry, path: str) -> Path:
     upstream = entry.upstream.get(path, path)
     if not upstream:
         raise SuiteError(
-            f"suite {entry.id!r}: {path!r} was derived by hand and cannot be downloaded. "
+            f"suite {entry.id!r}: {path!r} cannot be downloaded (`suites show {entry.id}` says why). "
             f"Put it at {entry.folder}/{path} in a folder and name that folder in ACCEPTABILITY_DATA."
         )
     remote, _, member = upstream.partition("!")

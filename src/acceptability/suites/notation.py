@@ -132,13 +132,15 @@ def expand(text: str, where: str = "line 1", start: int = 0) -> list[Variant]:
 
 
 def write_notation(suite: Suite) -> str:
-    """Return a suite's contrasts, and then its other sentences, in this notation."""
+    """Return a suite's contrasts, and then its other sentences, in this notation.
+
+    A sentence that is in no contrast needs a label: the notation cannot leave it open.
+    """
     rows = [_contrasted(suite.by_id[each.better].text, suite.by_id[each.worse].text) for each in suite.contrasts]
     paired = {name for each in suite.contrasts for name in (each.better, each.worse)}
     for sentence in suite.sentences:
         if sentence.id not in paired:
-            mark = sentence.tags.get("mark", "").strip()
-            rows.append((mark if mark in COLA_MARKS else "*" if sentence.label == 0 else "") + _escaped(sentence.text))
+            rows.append(_own_mark(sentence) + _escaped(sentence.text))
     return "".join(f"{row}\n" for row in rows)
 
 
@@ -225,8 +227,9 @@ def _choices(kind: str, inside: str, is_needed: bool, where: str) -> tuple[Choic
     if kind == "(":
         mark, words = _marked(inside.strip())
         return (Choice("", "*" if is_needed else ""), Choice(_plain(words), mark))
-    separator = "/" if kind == "[" or re.search(r"(?<!\\)/", inside) else ","
-    parts = re.split(rf"(?<!\\){separator}", inside)
+    parts = _split(inside, "/")
+    separator = "/" if kind == "[" or len(parts) > 1 else ","
+    parts = parts if separator == "/" else _split(inside, ",")
     if len(parts) < 2:
         raise SuiteError(
             f"{where}: only one alternative in {kind}{inside}{_CLOSING[kind]}. Separate alternatives by "
@@ -234,6 +237,24 @@ def _choices(kind: str, inside: str, is_needed: bool, where: str) -> tuple[Choic
         )
     marked = [_marked(part.strip()) for part in parts]
     return tuple(Choice(_plain(words), mark) for mark, words in marked)
+
+
+def _split(text: str, separator: str) -> list[str]:
+    """Return the parts between separators; one behind a backslash separates nothing."""
+    parts = [""]
+    for piece in re.findall(r"\\.|.", text):
+        if piece == separator:
+            parts.append("")
+        else:
+            parts[-1] += piece
+    return parts
+
+
+def _own_mark(sentence: Sentence) -> str:
+    if sentence.label is None:
+        raise SuiteError(f"sentence {sentence.id!r} has no label, which linguists' notation cannot say; write .jsonl")
+    mark = sentence.tags.get("mark", "").strip()
+    return "" if sentence.label else mark if COLA_MARKS.get(mark) == 0 else "*"
 
 
 def _plain(text: str) -> str:

@@ -1,0 +1,166 @@
+"""Linguists' notation: the papers' own examples, typed in as they stand."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acceptability.errors import SuiteError
+from acceptability.suites import load_suite
+from acceptability.suites.notation import expand, read_marks, write_notation
+from acceptability.suites.pairs import pair, suite_of_pairs
+
+
+def read(tmp_path: Path, text: str, **options):
+    path = tmp_path / "examples.txt"
+    path.write_text(text, encoding="utf-8")
+    return load_suite(str(path), **options)
+
+
+def pairs(suite) -> list[tuple[str, str]]:
+    return [(suite.by_id[each.better].text, suite.by_id[each.worse].text) for each in suite.contrasts]
+
+
+def test_the_example_of_the_cola_paper(tmp_path: Path) -> None:
+    suite = read(tmp_path, "Betsy buttered (*at) the toast\n")
+    assert [(each.text, each.label) for each in suite.sentences] == [
+        ("Betsy buttered the toast", 1),
+        ("Betsy buttered at the toast", 0),
+    ]
+    assert pairs(suite) == [("Betsy buttered the toast", "Betsy buttered at the toast")]
+
+
+PARK = {
+    "- (1) a. The little boy is [speaking/*speak] to a policeman. (present progressive)": (
+        "The little boy is speaking to a policeman.",
+        "The little boy is speak to a policeman.",
+    ),
+    " b. Tom is reading [a book/*book] in the bathtub. (determiners)": (
+        "Tom is reading a book in the bathtub.",
+        "Tom is reading book in the bathtub.",
+    ),
+    "- c. Peter made out the check but didn't [sign it/*sign]. (pronominalization)": (
+        "Peter made out the check but didn't sign it.",
+        "Peter made out the check but didn't sign.",
+    ),
+    "- d. What [is Martha/*Martha is] bringing to the party? (wh-questions)": (
+        "What is Martha bringing to the party?",
+        "What Martha is bringing to the party?",
+    ),
+    "[Who the hell/*Who] brought who to the party?": (
+        "Who the hell brought who to the party?",
+        "Who brought who to the party?",
+    ),
+    "It seemed at that time [that Michelle had won/* Michelle had won].": (
+        "It seemed at that time that Michelle had won.",
+        "It seemed at that time Michelle had won.",
+    ),
+    "How many books [were there /*there were] on the table?": (
+        "How many books were there on the table?",
+        "How many books there were on the table?",
+    ),
+    "Our professor gave [no extensions to any students/*any extensions to no students].": (
+        "Our professor gave no extensions to any students.",
+        "Our professor gave any extensions to no students.",
+    ),
+}
+
+
+def test_the_examples_of_park_and_others(tmp_path: Path) -> None:
+    suite = read(tmp_path, "\n".join(PARK))
+    assert pairs(suite) == list(PARK.values())
+    first = suite.by_id[suite.contrasts[0].better]
+    assert (first.tags["example"], first.tags["phenomenon"]) == ("1a", "present progressive")
+    assert suite.by_id[suite.contrasts[1].better].tags["example"] == "1b"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("He ate (soup).", ["He ate.", "He ate soup."]),
+        ("He relies *(on) her.", ["*He relies her.", "He relies on her."]),
+        ("{Boil, Fry} an egg.", ["Boil an egg.", "Fry an egg."]),
+        ("They {boil, *are} eggs.", ["They boil eggs.", "*They are eggs."]),
+        ("??Who left?", ["??Who left?"]),
+        ("*[He/She] left.", ["*He left.", "*She left."]),
+        (r"She \(or he\) left \[now\].", ["She (or he) left [now]."]),
+        ("(Yesterday) he left.", ["He left.", "Yesterday he left."]),
+        (
+            "It [has/*have] (*at) rained.",
+            ["It has rained.", "*It has at rained.", "*It have rained.", "*It have at rained."],
+        ),
+    ],
+)
+def test_expansion(text: str, expected: list[str]) -> None:
+    assert [variant.mark + variant.text for variant in expand(text)] == expected
+
+
+def test_contrasts_differ_in_one_choice(tmp_path: Path) -> None:
+    suite = read(tmp_path, "It [has/*have] (*at) rained.\n")
+    assert pairs(suite) == [("It has rained.", "It has at rained."), ("It has rained.", "It have rained.")]
+
+
+def test_marks_have_colas_labels_unless_told_otherwise(tmp_path: Path, caplog) -> None:
+    text = "*a b.\n??c d.\n*?e f.\n?g h.\n#i j.\nk l.\n"
+    with caplog.at_level(logging.WARNING):
+        suite = read(tmp_path, text)
+    assert [(each.text, each.label) for each in suite.sentences] == [("a b.", 0), ("c d.", 0), ("e f.", 0), ("k l.", 1)]
+    assert "line 4: left out, marked ?: g h." in caplog.text
+    kept = read(tmp_path, text, marks=read_marks("?=1,#=0"))
+    assert [each.label for each in kept.sentences] == [0, 0, 0, 1, 0, 1]
+    with pytest.raises(SuiteError, match="MARK=drop"):
+        read_marks("?=maybe")
+
+
+def test_glosses_and_translations_are_skipped_with_a_note(tmp_path: Path, caplog) -> None:
+    text = "(3) a. Taroo-ga hon-o yonda.\nTaro-NOM book-ACC read.PST\n‘Taro read a book.’\nb. *Taroo hon yonda.\n"
+    with caplog.at_level(logging.WARNING):
+        suite = read(tmp_path, text)
+    assert [(each.text, each.tags["example"]) for each in suite.sentences] == [
+        ("Taroo-ga hon-o yonda.", "3a"),
+        ("Taroo hon yonda.", "3b"),
+    ]
+    assert "line 2: skipped, a gloss" in caplog.text
+    assert "line 3: skipped, a translation" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("Fine.\nHe [has/*have left.\n", r"line 2, column 4: '\[' is not closed"),
+        ("He has] left.\n", r"line 1, column 7: '\]' closes nothing"),
+        ("(1) a. He (has [not/*no]) left.\n", r"line 1, column 16: '\[' inside '\('"),
+        ("He [has] left.\n", r"line 1, column 4: only one alternative"),
+        ("He () left.\n", "line 1, column 4: there is nothing in the brackets"),
+        ("[a/b] " * 12, "stands for 4,096 sentences"),
+        ("\n\n", "has no examples"),
+    ],
+)
+def test_malformed_brackets_are_named_by_line_and_column(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(SuiteError, match=message):
+        read(tmp_path, text)
+
+
+PIECES = ["the", "cat", "(old)", "[big]", "a/b", "*x", "?", "sleeps.", "{so}", "\\", "is", "it"]
+WORDS = st.lists(st.sampled_from(PIECES), min_size=1, max_size=6)
+
+
+@given(st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=4))
+def test_contrasts_written_back_read_the_same(tmp_path_factory, rows) -> None:
+    texts = [(" ".join(good), " ".join(bad)) for good, bad in rows]
+    suite = suite_of_pairs("s", [pair(str(place), good, bad, {}) for place, (good, bad) in enumerate(texts)])
+    again = read(tmp_path_factory.mktemp("notation"), write_notation(suite))
+    assert pairs(again) == texts
+
+
+def test_the_starter_suite_written_back(tmp_path: Path) -> None:
+    suite = load_suite("starter")
+    again = read(tmp_path, write_notation(suite))
+    assert pairs(again) == pairs(suite)
+    assert sorted((each.text, each.label) for each in again.sentences) == sorted(
+        (each.text, each.label) for each in suite.sentences
+    )
