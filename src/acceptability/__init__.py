@@ -23,6 +23,9 @@ _HOMES = {
     "Scores": "types",
     "Units": "types",
     "Result": "types",
+    "Bootstrap": "stats.bootstrap",
+    "Comparison": "measuring",
+    "Judgement": "scoring",
     "AcceptabilityError": "errors",
     "load_suite": "suites",
     "load_model": "models",
@@ -45,9 +48,10 @@ if TYPE_CHECKING:
     from acceptability.measures.correlation import PBC, Pearson, Spearman
     from acceptability.measures.delta import ADC
     from acceptability.measures.pairs import PairAccuracy
-    from acceptability.measuring import compare, evaluate, measure
+    from acceptability.measuring import Comparison, compare, evaluate, measure
     from acceptability.models import load_model
-    from acceptability.scoring import judge, score
+    from acceptability.scoring import Judgement, judge, score
+    from acceptability.stats.bootstrap import Bootstrap
     from acceptability.suites import load_suite
     from acceptability.types import Contrast, LabelScores, Query, Result, Scores, Sentence, Suite, TokenScores, Units
 
@@ -56,7 +60,10 @@ __all__ = [
     "MCC",
     "PBC",
     "AcceptabilityError",
+    "Bootstrap",
+    "Comparison",
     "Contrast",
+    "Judgement",
     "LabelScores",
     "PairAccuracy",
     "Pearson",

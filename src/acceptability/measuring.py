@@ -11,11 +11,11 @@ from acceptability import __version__
 from acceptability.errors import MeasureError, SuiteError, Undefined, suggestion
 from acceptability.measures import default_measures, load_measure
 from acceptability.measures.rows import check_measurable, ratings_are_z
-from acceptability.protocols import Measure
-from acceptability.scoring import Progress, as_suite, check_list, scored
+from acceptability.protocols import Measure, Model
+from acceptability.scoring import Progress, as_model, as_suite, check_list, scored
 from acceptability.signature import parse, sign
 from acceptability.stats.bootstrap import Bootstrap, difference, interval, macro_interval
-from acceptability.types import Result, Scores, Suite, Units
+from acceptability.types import Contrast, Result, Scores, Sentence, Suite, Units
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ class Comparison:
 
 def evaluate(
     suite: Suite | str,
-    models: Sequence[str],
+    models: Sequence[str | Model],
     *,
     reductions: Sequence[str] = (),
     measures: Sequence[str | Measure] = (),
@@ -60,8 +60,9 @@ def evaluate(
     for name, given in (("models", models), ("reductions", reductions), ("measures", measures)):
         check_list(name, given)
     suite = as_suite(suite)
-    asked = _measures(suite, measures)
-    _check_tag(suite, by)
+    asked = checked_measures(suite, measures, by=by, resample_by=bootstrap.by if bootstrap else "")
+    for model in models:
+        as_model(model)
     return [
         result
         for model in models
@@ -80,9 +81,8 @@ def measure(
 ) -> list[Result]:
     """Return what each measure makes of scores, in the order asked; no model is needed."""
     suite, how = as_suite(suite), bootstrap or Bootstrap()
-    _check_tag(suite, by)
     results: list[Result] = []
-    for each in _measures(suite, measures):
+    for each in checked_measures(suite, measures, by=by, resample_by=how.by):
         units = each.units(suite, scores)
         results.append(_result(suite, scores, each, units, None, how))
         if by:
@@ -102,27 +102,39 @@ def compare(
     if len(scores) < 2:
         raise MeasureError(f"a comparison needs the scores of two models; there are {len(scores)}")
     return [
-        _comparison(suite, each, scores[0], other, how) for each in _measures(suite, measures) for other in scores[1:]
+        _comparison(suite, each, scores[0], other, how)
+        for each in checked_measures(suite, measures, resample_by=how.by)
+        for other in scores[1:]
     ]
 
 
-def _measures(suite: Suite, measures: Sequence[str | Measure]) -> list[Measure]:
+def checked_measures(
+    suite: Suite, measures: Sequence[str | Measure], *, by: str | None = None, resample_by: str = ""
+) -> list[Measure]:
+    """Return the measures asked for, or those that the suite can answer; all that can be wrong is said here."""
     check_list("measures", measures)
     asked = [load_measure(each) if isinstance(each, str) else each for each in measures]
     for each in asked:
         check_measurable(suite, each)
-    if asked:
-        return asked
-    found = default_measures(suite)
+    found = asked or default_measures(suite)
     if not found:
         raise MeasureError(f"suite {suite.name!r} has neither contrasts, nor labels of both classes, nor ratings")
+    for tag in filter(None, (by, resample_by)):
+        for each in found:
+            _check_tag(suite, tag, each)
     return found
 
 
-def _check_tag(suite: Suite, by: str | None) -> None:
-    if by is not None and by not in suite.tag_names:
-        has = ", ".join(suite.tag_names) or "none"
-        raise SuiteError(f"suite {suite.name!r} has no tag {by!r}; its tags: {has}.{suggestion(by, suite.tag_names)}")
+def _check_tag(suite: Suite, tag: str, measure: Measure) -> None:
+    """Refuse a tag that stands on none of the rows that a measure counts."""
+    rows: Sequence[Sentence | Contrast] = suite.contrasts if "contrasts" in measure.needs else suite.sentences
+    has = sorted({name for row in rows for name in row.tags})
+    if tag not in has:
+        what = "contrasts" if "contrasts" in measure.needs else "sentences"
+        shown = ", ".join(has) or "none"
+        raise SuiteError(
+            f"the {what} of suite {suite.name!r} have no tag {tag!r}; they have {shown}.{suggestion(tag, has)}"
+        )
 
 
 def _grouped(suite: Suite, scores: Scores, measure: Measure, units: Units, by: str, how: Bootstrap) -> Iterator[Result]:
@@ -131,8 +143,6 @@ def _grouped(suite: Suite, scores: Scores, measure: Measure, units: Units, by: s
     for row, tags in enumerate(units.tags):
         if by in tags:
             groups.setdefault(tags[by], []).append(row)
-    if not groups:
-        raise SuiteError(f"the tag {by!r} stands on none of the rows of {measure!r} in suite {suite.name!r}")
     parts = {name: units.take(np.array(rows)) for name, rows in groups.items()}
     results = [_result(suite, scores, measure, part, f"{by}={name}", how) for name, part in parts.items()]
     yield from results
@@ -157,16 +167,24 @@ def _macro(
         n=counted,
         signature=sign(fields.pop("measure"), fields),
         reason=f"undefined for {', '.join(lacking)}" if lacking else None,
-        notes=(f"{n - counted} rows without the tag {by!r} are in no group",) if n > counted else (),
+        notes=_macro_notes(n - counted, by, has_interval=low is not None or bool(lacking) or not how.resamples),
         units=None,
     )
 
 
+def _macro_notes(left_out: int, by: str, *, has_interval: bool) -> tuple[str, ...]:
+    notes = (f"{left_out} rows without the tag {by!r} are in no group",) if left_out else ()
+    return notes if has_interval else (*notes, "no interval: a group has fewer than two rows to draw")
+
+
 def _result(suite: Suite, scores: Scores, measure: Measure, units: Units, group: str | None, how: Bootstrap) -> Result:
     value, low, high, reason = None, None, None, None
+    notes = (*units.notes, *scores.notes) if group is None else ()
     try:
         value = measure.value(units)
         low, high = interval(measure, units, how)
+        if low is None and how.resamples:
+            notes = (*notes, "no interval: fewer than two rows to draw, or too many resamples undefined")
     except Undefined as error:
         reason = str(error)
     return Result(
@@ -181,7 +199,7 @@ def _result(suite: Suite, scores: Scores, measure: Measure, units: Units, group:
         len(units),
         sign(repr(measure), _fields(suite, scores, measure, group, len(units), how)),
         reason=reason,
-        notes=(*units.notes, *scores.notes) if group is None else (),
+        notes=notes,
         units=units,
     )
 

@@ -16,7 +16,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from acceptability.errors import ScoreError
+from acceptability.errors import ScoreError, shorten
 from acceptability.protocols import Reduction
 from acceptability.spelling import write
 from acceptability.types import Floats, LabelScores, Said, TokenScores
@@ -89,7 +89,7 @@ class PenLP(_Spelled):
 
 
 @dataclass(frozen=True, repr=False)
-class _AgainstUnigrams(_Spelled):
+class AgainstUnigrams(_Spelled):
     """Sets log-probabilities against those of single words or tokens."""
 
     unigrams: str = ""
@@ -101,6 +101,8 @@ class _AgainstUnigrams(_Spelled):
     @cached_property
     def table(self) -> UnigramTable:
         """The unigram table; naming none is an error that tells the choices."""
+        if not self.unigrams:
+            raise ScoreError(f"{self.name} needs a table of unigram probabilities. {CHOICES}")
         return load_unigrams(self.unigrams)
 
     @property
@@ -112,9 +114,14 @@ class _AgainstUnigrams(_Spelled):
         """Return the log-probabilities by model and by unigrams."""
         return by_unit(_tokens(said, self), self.table)
 
+    def coverage(self, said: Said) -> tuple[int, int]:
+        """Return how many units the table does not list, and how many there are."""
+        unigrams = self.units(said)[1]
+        return int((unigrams == self.table.unknown).sum()), len(unigrams)
+
 
 @dataclass(frozen=True, repr=False)
-class SLOR(_AgainstUnigrams):
+class SLOR(AgainstUnigrams):
     """What the context adds to the words alone, per unit: (l - u) / n."""
 
     name = "slor"
@@ -134,7 +141,7 @@ def slor(logprobs: Floats, unigrams: Floats) -> float:
 
 
 @dataclass(frozen=True, repr=False)
-class NormLPSub(_AgainstUnigrams):
+class NormLPSub(AgainstUnigrams):
     """The log-probability minus that of the words alone: l - u."""
 
     name = "norm_lp_sub"
@@ -145,7 +152,7 @@ class NormLPSub(_AgainstUnigrams):
 
 
 @dataclass(frozen=True, repr=False)
-class NormLPDiv(_AgainstUnigrams):
+class NormLPDiv(AgainstUnigrams):
     """The log-probability divided by that of the words alone: -(l / u)."""
 
     name = "norm_lp_div"
@@ -156,7 +163,7 @@ class NormLPDiv(_AgainstUnigrams):
 
 
 @dataclass(frozen=True, repr=False)
-class Morcela(_AgainstUnigrams):
+class Morcela(AgainstUnigrams):
     """SLOR with fitted weights: (l - beta * u + gamma) / n."""
 
     name = "morcela"
@@ -175,7 +182,7 @@ class Morcela(_AgainstUnigrams):
 
 
 @dataclass(frozen=True, repr=False)
-class _ByWord(_AgainstUnigrams):
+class _ByWord(AgainstUnigrams):
     """Reads the sentence's words one by one: -log p(w) / log p_u(w), lowest first."""
 
     def ratios(self, said: Said) -> Floats:
@@ -255,10 +262,10 @@ class Exp(_Spelled):
         return f"exp({self.of.signature})"
 
     def __call__(self, said: Said) -> float:
-        try:
-            return math.exp(self.of(said))
-        except OverflowError:
-            raise ScoreError(f"{said.text!r}: {self!r} is too large for a number") from None
+        power = self.of(said)
+        if not -700 < power < 700:
+            raise ScoreError(f"{shorten(said.text)!r}: e to the power of {power:.0f} is beyond what numbers can tell")
+        return math.exp(power)
 
 
 @dataclass(frozen=True, repr=False)

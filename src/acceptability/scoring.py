@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from acceptability import registry
 from acceptability.engine.local import answers
-from acceptability.errors import ModelError, QueryError, SpellingError, SuiteError, shorten
+from acceptability.errors import ModelError, QueryError, ScoreError, SpellingError, SuiteError, shorten
 from acceptability.models import load_model
 from acceptability.protocols import Model, Reduction
-from acceptability.reductions import LP, LogOdds
+from acceptability.reductions import LP, AgainstUnigrams, LogOdds
 from acceptability.store.said import Store
 from acceptability.suites import load_suite
 from acceptability.types import LabelScores, Query, Said, Scores, Sentence, Suite
@@ -33,7 +33,7 @@ class Judgement:
 
 def score(
     suite: Suite | str,
-    model: str,
+    model: str | Model,
     reduce: str | None = None,
     *,
     region: str | None = None,
@@ -51,45 +51,71 @@ def score(
 
 def scored(
     suite: Suite | str,
-    model: str,
+    model: str | Model,
     reductions: Sequence[str | None],
     *,
     region: str | None = None,
     progress: Progress | None = None,
 ) -> list[Scores]:
     """Return the scores of a suite under several reductions, from one pass of the model."""
-    suite, opened = as_suite(suite), load_model(model)
-    reducers = [load_reduction(each) if each else None for each in reductions]
+    suite, (name, opened) = as_suite(suite), as_model(model)
+    makers = [_Scorer(load_reduction(each) if each else None) for each in reductions]
     queries = [_query(sentence, region) for sentence in suite.sentences]
-    values: list[dict[str, float]] = [{} for _ in reducers]
-    used: list[Reduction | None] = list(reducers)
-    for place, said in _asked(opened, model, suite, queries, progress):
-        for number, reducer in enumerate(reducers):
-            used[number] = reducer or _default_reduction(said)
-            values[number][suite.sentences[place].id] = used[number](said)  # type: ignore[misc]
+    for place, said in _asked(opened, name, suite, queries, progress):
+        for maker in makers:
+            maker.take(suite.sentences[place].id, said)
     where = f"#{region}" if region else ""
     ids = [sentence.id for sentence in suite.sentences]
-    return [
-        Scores(
-            {name: given[name] for name in ids},
+    return [maker.scores(ids, name, opened.signature, where) for maker in makers]
+
+
+class _Scorer:
+    """Turns what a model says into scores by one reduction, and counts what its table lacks."""
+
+    def __init__(self, reduction: Reduction | None) -> None:
+        self.reduction = reduction
+        self.values: dict[str, float] = {}
+        self.lacking = self.units = 0
+
+    def take(self, sentence_id: str, said: Said) -> None:
+        self.reduction = self.reduction or _default_reduction(said)
+        self.values[sentence_id] = self.reduction(said)
+        if isinstance(self.reduction, AgainstUnigrams):
+            lacking, units = self.reduction.coverage(said)
+            self.lacking += lacking
+            self.units += units
+
+    def scores(self, ids: Sequence[str], model: str, signature: str, where: str) -> Scores:
+        assert self.reduction is not None
+        return Scores(
+            {name: self.values[name] for name in ids},
             model,
-            reduction=repr(reducer) + where,
-            signature=f"{opened.signature}.{reducer.signature}{where}",  # type: ignore[union-attr]
+            reduction=repr(self.reduction) + where,
+            signature=f"{signature}.{self.reduction.signature}{where}",
+            notes=self._notes(),
         )
-        for given, reducer in zip(values, used, strict=True)
-    ]
+
+    def _notes(self) -> tuple[str, ...]:
+        if not self.lacking or not isinstance(self.reduction, AgainstUnigrams):
+            return ()
+        table = self.reduction.table
+        if self.lacking == self.units:
+            raise ScoreError(f"{table.signature} lists not one of the {self.units} {table.unit}s of the suite")
+        return (f"{self.lacking} of {self.units} {table.unit}s are not in {table.signature}",)
 
 
-def tokens(suite: Suite | str, model: str, *, progress: Progress | None = None) -> Iterator[tuple[Sentence, Said]]:
+def tokens(
+    suite: Suite | str, model: str | Model, *, progress: Progress | None = None
+) -> Iterator[tuple[Sentence, Said]]:
     """Yield each sentence of a suite with what the model said to it."""
-    suite, opened = as_suite(suite), load_model(model)
-    said = dict(_asked(opened, model, suite, [_query(each, None) for each in suite.sentences], progress))
+    suite, (name, opened) = as_suite(suite), as_model(model)
+    said = dict(_asked(opened, name, suite, [_query(each, None) for each in suite.sentences], progress))
     for place, sentence in enumerate(suite.sentences):
         yield sentence, said[place]
 
 
 def judge(
-    sentences: Sequence[str], model: str, reduce: str | None = None, *, progress: Progress | None = None
+    sentences: Sequence[str], model: str | Model, reduce: str | None = None, *, progress: Progress | None = None
 ) -> list[Judgement]:
     """Return the score of each sentence, and what the model said to it.
 
@@ -117,6 +143,11 @@ def check_list(name: str, given: object) -> None:
     """Refuse a single text where several are meant: Python would take its letters."""
     if isinstance(given, str):
         raise SpellingError(f"{name} is the text {shorten(given)!r}; expected a list of texts: [{shorten(given)!r}]")
+
+
+def as_model(model: str | Model) -> tuple[str, Model]:
+    """Return what a model is called, and the model, loaded if only its name was given."""
+    return (model, load_model(model)) if isinstance(model, str) else (model.signature, model)
 
 
 def as_suite(suite: Suite | str) -> Suite:

@@ -44,6 +44,11 @@ class UnigramTable(Protocol):
         """Its name, and its content where that can change."""
         ...
 
+    @property
+    def unknown(self) -> float | None:
+        """What a unit gets that the table does not list; None if that is an error."""
+        ...
+
     def logprob(self, unit: str) -> float:
         """Return the log-probability of one word or token."""
         ...
@@ -59,7 +64,12 @@ class WordFreq:
     @property
     def signature(self) -> str:
         """The table's name; wordfreq's data are fixed since its version 3.1."""
-        return f"wordfreq:{self.language}"
+        return f"wordfreq:{self.language}(floor={WORDFREQ_FLOOR:g})"
+
+    @property
+    def unknown(self) -> float:
+        """The log of the floor."""
+        return math.log(WORDFREQ_FLOOR)
 
     def logprob(self, unit: str) -> float:
         """Return the log of a word's share of the language's words."""
@@ -92,8 +102,6 @@ def load_unigrams(name: str) -> UnigramTable:
     """Return the table of a name: ``wordfreq:en`` or the path of a file."""
     if not isinstance(name, str):
         raise ScoreError(f"unigrams is {name!r}; expected a text. {CHOICES}")
-    if not name:
-        raise ScoreError(f"this reduction needs a table of unigram probabilities. {CHOICES}")
     if name.startswith("wordfreq:"):
         return _wordfreq(name.removeprefix("wordfreq:"))
     try:

@@ -240,5 +240,5 @@ class TestBadInput:
     def test_wrong_options(self, run: Run) -> None:
         fails(run, "write MEANING=COLUMN", "evaluate", "starter", "-m", "uniform", "--columns", "text")
         fails(run, "ends in .csv", "score", "starter", "uniform", "--out", "x.xlsx")
-        fails(run, "has no tag 'nothing'", "evaluate", "starter", "-m", "uniform", "--by", "nothing")
-        fails(run, "rows lack that tag", "evaluate", "starter", "-m", "uniform", "--resample-by", "nothing")
+        fails(run, "have no tag 'nothing'", "evaluate", "starter", "-m", "uniform", "--by", "nothing")
+        fails(run, "Did you mean 'item'", "evaluate", "starter", "-m", "uniform", "--resample-by", "itm")

@@ -17,7 +17,9 @@ from acceptability.cli import (
     evaluate,
     judge,
     measure,
+    measures,
     models,
+    reductions,
     runs,
     score,
     study,
@@ -34,7 +36,7 @@ app = typer.Typer(
     add_completion=False,
 )
 app.add_typer(suites.app, name="suites")
-for _module in (score, evaluate, measure, compare, judge, study, demo, models, runs, doctor):
+for _module in (score, evaluate, measure, compare, judge, study, demo, models, measures, reductions, runs, doctor):
     app.command(name=_module.__name__.rpartition(".")[2])(_module.command)
 
 

@@ -23,7 +23,8 @@ from acceptability.cli.shown import (
     talk,
 )
 from acceptability.errors import MeasureError
-from acceptability.measuring import compare
+from acceptability.measuring import checked_measures, compare
+from acceptability.models import load_model
 from acceptability.report.table import comparison_table
 from acceptability.scoring import scored
 from acceptability.store.runs import rows_of_units, save_run
@@ -47,6 +48,9 @@ def command(
         raise MeasureError("a comparison needs two models, or two reductions of one: give --model or --reduce twice")
     how = bootstrap(resamples, resample_by, seed)
     loaded = loaded_suite(suite, columns, marks)
+    checked_measures(loaded, measure or (), resample_by=resample_by)
+    for name in model:
+        load_model(name)
     with progress_bar() as progress:
         scores = [
             each

@@ -27,7 +27,7 @@ from acceptability.cli.shown import (
     saved,
     talk,
 )
-from acceptability.measuring import evaluate
+from acceptability.measuring import checked_measures, evaluate
 from acceptability.report.table import footnotes, result_table
 from acceptability.store.runs import save_run, unit_rows
 from acceptability.types import Result
@@ -50,6 +50,8 @@ def command(
     """Evaluate models on suites: a table of values with confidence intervals."""
     how = bootstrap(resamples, resample_by, seed)
     loaded = [loaded_suite(name, columns, marks) for name in suites]
+    for suite in loaded:
+        checked_measures(suite, measure or (), by=by, resample_by=resample_by)
     results: list[Result] = []
     with progress_bar() as progress:
         for suite in loaded:

@@ -32,10 +32,10 @@ def command(
         print(f"{each.score:10.4f}  {each.text}")
         if isinstance(each.said, TokenScores):
             print(" " * 12 + "  ".join(f"{token} {bits:.1f}" for token, bits in _surprisals(each.said)))
-    if len(found) == 2:
+    if len(found) > 1:
         better = _better(found)
-        gap = abs(found[0].score - found[1].score)
-        print("a tie" if better is None else f"better by {gap:.4f}: {found[better].text}")
+        first, second = sorted((each.score for each in found), reverse=True)[:2]
+        print("a tie" if better is None else f"better by {first - second:.4f}: {found[better].text}")
     if any(isinstance(each.said, TokenScores) for each in found):
         talk("below each sentence: the surprisal of its tokens, in bits")
 
@@ -57,7 +57,7 @@ def _row(each: Judgement) -> dict[str, object]:
 
 
 def _better(found: list[Judgement]) -> int | None:
-    """Return which of two sentences is better, counted from 0; None for a tie or another number of them."""
-    if len(found) != 2 or found[0].score == found[1].score:
-        return None
-    return 0 if found[0].score > found[1].score else 1
+    """Return which sentence is better than all others, counted from 0; None for a tie or a single one."""
+    best = max(each.score for each in found)
+    places = [place for place, each in enumerate(found) if each.score == best]
+    return places[0] if len(found) > 1 and len(places) == 1 else None

@@ -7,6 +7,7 @@ import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from inspect import signature
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -15,6 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from acceptability import registry
 from acceptability.errors import ReportError, SpellingError
 from acceptability.report.table import add_row
 from acceptability.scoring import Progress as Tell
@@ -80,6 +82,25 @@ def print_rows(header: Sequence[str], rows: Sequence[Mapping[str, object]]) -> N
     for row in rows:
         add_row(table, *("" if row[name] is None else str(row[name]) for name in header))
     print_table(table)
+
+
+def print_names(kind: str, as_json: bool) -> None:
+    """Print everything registered of a kind: its name, its options, and what it is."""
+    rows = [
+        {
+            "name": name,
+            "options": ", ".join(
+                option if each.default is each.empty else f"{option}={each.default!r}"
+                for option, each in signature(found).parameters.items()
+            ),
+            "what it is": str(found.__doc__).strip().splitlines()[0],
+        }
+        for name, found in ((name, registry.find(kind, name)) for name in registry.names(kind))
+    ]
+    if as_json:
+        print_json(rows)
+    else:
+        print_rows(["name", "options", "what it is"], rows)
 
 
 def read_columns(text: str | None) -> dict[str, str]:

@@ -1,11 +1,16 @@
 """``acceptability study``: a study that a short TOML file describes.
 
-title = "Two models on two suites"
-suites = ["starter"]
-models = ["uniform", "sphinx-trigram"]
-reductions = ["lp"]
-measures = ["PairAccuracy"]
-by = "phenomenon"
+    title = "Two models on two suites"
+    suites = ["starter", "mine.csv"]
+    models = ["uniform", "sphinx-trigram"]
+    reductions = ["lp"]
+    measures = ["PairAccuracy"]
+    by = "phenomenon"
+    resamples = 1000
+    seed = 0
+
+Only ``suites`` and ``models`` are needed; ``region`` and ``resample_by`` may be given too. A suite in a
+file is looked for beside the study first.
 """
 
 from __future__ import annotations
@@ -17,20 +22,22 @@ from typing import Annotated, Any
 import typer
 
 from acceptability.cli.evaluate import show
-from acceptability.cli.shown import Json, arguments, check_writable, progress_bar, saved, talk
+from acceptability.cli.shown import Json, arguments, bootstrap, check_writable, progress_bar, saved, talk
 from acceptability.errors import SpellingError, suggestion
-from acceptability.measuring import evaluate
+from acceptability.measuring import checked_measures, evaluate
+from acceptability.models import delivered
 from acceptability.report.page import Section, write_page
 from acceptability.store.runs import save_run, unit_rows
-from acceptability.suites import load_suite
+from acceptability.suites import entries, load_suite
 from acceptability.types import Result
 
 _LISTS = ("suites", "models", "reductions", "measures")
-_TEXTS = ("title", "by", "region")
+_TEXTS = ("title", "by", "region", "resample_by")
+_NUMBERS = ("resamples", "seed")
 
 
 def command(
-    file: Annotated[Path, typer.Argument(help="A TOML file with suites, models and measures.")],
+    file: Annotated[Path, typer.Argument(help="A TOML file: suites, models, reductions, measures, by, ...")],
     page: Annotated[Path | None, typer.Option("--page", help="Write an HTML page too.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -38,28 +45,49 @@ def command(
     asked = _read(file)
     if page:
         check_writable(page)
+    how = bootstrap(asked.get("resamples", 1000), asked.get("resample_by", ""), asked.get("seed", 0))
+    suites = {name: load_suite(_beside(file, name)) for name in asked["suites"]}
+    for suite in suites.values():
+        checked_measures(suite, asked.get("measures", ()), by=asked.get("by"), resample_by=how.by)
     results: list[Result] = []
-    sections = []
     with progress_bar() as progress:
-        for name in asked["suites"]:
-            suite = load_suite(name)
-            results += (
-                found := evaluate(
-                    suite,
-                    asked["models"],
-                    reductions=asked.get("reductions", ()),
-                    measures=asked.get("measures", ()),
-                    by=asked.get("by"),
-                    region=asked.get("region"),
-                    progress=progress,
-                )
+        for suite in suites.values():
+            results += evaluate(
+                suite,
+                asked["models"],
+                reductions=asked.get("reductions", ()),
+                measures=asked.get("measures", ()),
+                by=asked.get("by"),
+                region=asked.get("region"),
+                bootstrap=how,
+                progress=progress,
             )
-            sections.append(Section(name, found))
     show(results, as_json)
     signatures = [each.signature for each in results]
     saved(save_run("study", arguments(), [each.row() for each in results], unit_rows(results), signatures))
     if page:
-        talk(f"page: {write_page(page, asked.get('title', file.stem), sections)}")
+        where = write_page(
+            page,
+            asked.get("title", file.stem),
+            _sections(results),
+            models=[(each.name, each.about) for each in delivered().values() if each.name in asked["models"]],
+            citations=[entry.citation for name in suites for entry in entries(name)],
+        )
+        talk(f"page: {where}")
+
+
+def _sections(results: list[Result]) -> list[Section]:
+    """Return a section for each suite and measure: their values do not share an axis."""
+    parts: dict[tuple[str, str], list[Result]] = {}
+    for result in results:
+        parts.setdefault((result.suite, result.measure), []).append(result)
+    return [Section(f"{suite}: {measure}", part) for (suite, measure), part in parts.items()]
+
+
+def _beside(file: Path, name: str) -> str:
+    """Return where a suite in a file lies: beside the study, if it is there."""
+    beside = file.parent / name
+    return str(beside) if beside.is_file() else name
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -69,16 +97,24 @@ def _read(file: Path) -> dict[str, Any]:
         raise SpellingError(f"cannot read the study {file}: {error}") from error
     except tomllib.TOMLDecodeError as error:
         raise SpellingError(f"{file} is not TOML: {error}") from error
+    kinds = dict.fromkeys(_LISTS, "a list of texts") | dict.fromkeys(_TEXTS, "a text")
+    kinds |= dict.fromkeys(_NUMBERS, "a whole number")
     for key, value in asked.items():
-        if key not in (*_LISTS, *_TEXTS):
-            raise SpellingError(f"{file}: a study has no {key!r}.{suggestion(key, (*_LISTS, *_TEXTS))}")
-        is_right = isinstance(value, str) if key in _TEXTS else _is_strings(value)
-        if not is_right:
-            raise SpellingError(f"{file}: {key} must be {'a text' if key in _TEXTS else 'a list of texts'}")
+        if key not in kinds:
+            keys = ", ".join(kinds)
+            raise SpellingError(f"{file}: a study has no {key!r}; it has {keys}.{suggestion(key, kinds)}")
+        if not _is(value, kinds[key]):
+            raise SpellingError(f"{file}: {key} must be {kinds[key]}")
     for key in ("suites", "models"):
         if not asked.get(key):
             raise SpellingError(f"{file}: a study needs {key}, a list of names")
     return asked
+
+
+def _is(value: object, kind: str) -> bool:
+    if kind == "a whole number":
+        return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, str) if kind == "a text" else _is_strings(value)
 
 
 def _is_strings(value: object) -> bool:

@@ -10,9 +10,10 @@ import typer
 from acceptability.cli.shown import Json, Marks, SuiteColumns, loaded_suite, print_json, print_rows, talk
 from acceptability.errors import ReportError, SpellingError, SuiteError
 from acceptability.review import review
-from acceptability.suites import Entry, catalog
+from acceptability.suites import Entry, catalog, load_suite
 from acceptability.suites.catalog import entries, known_entries
 from acceptability.suites.fetch import fetch as fetch_files
+from acceptability.suites.fetch import is_here
 from acceptability.suites.fetch import verify as verify_files
 from acceptability.suites.notation import write_notation
 from acceptability.suites.pairing import paired
@@ -43,7 +44,7 @@ def listed(context: typer.Context, as_json: Json = False) -> None:
 
 @app.command()
 def show(name: str, columns: SuiteColumns = None, marks: Marks = None, as_json: Json = False) -> None:
-    """Show what is known of a suite: source, licence, quirks; of a file, its tags and first sentence."""
+    """Show what is known of a suite: source, licence, quirks, tags, regions, a first sentence."""
     about = [_about(entry) for entry in entries(name)]
     if not about:
         about = [_of_file(name, loaded_suite(name, columns, marks))]
@@ -170,19 +171,21 @@ def _about(entry: Entry) -> dict[str, object]:
         "source": entry.source or "this package",
         "quirk": list(entry.quirks),
         "files": files if len(files) <= 6 else [*files[:3], f"… and {len(files) - 3} more"],
-    }
+    } | (_inside(load_suite(entry.id)) if is_here(entry) else {"tags": "fetch the suite to see them"})
 
 
 def _of_file(name: str, suite: Suite) -> dict[str, object]:
-    labels = sum(sentence.label is not None for sentence in suite.sentences)
-    ratings = sum(sentence.rating is not None for sentence in suite.sentences)
+    counts = {"sentences": len(suite.sentences), "contrasts": len(suite.contrasts)}
+    return {"id": suite.signature, "read as": name} | counts | _inside(suite)
+
+
+def _inside(suite: Suite) -> dict[str, object]:
+    """Return what one can measure, group by and select in a suite."""
     return {
-        "id": suite.signature,
-        "read as": name,
-        "sentences": len(suite.sentences),
-        "contrasts": len(suite.contrasts),
-        "labels": labels,
-        "ratings": ratings,
-        "tags": list(suite.tag_names),
+        "labels": sum(sentence.label is not None for sentence in suite.sentences),
+        "ratings": sum(sentence.rating is not None for sentence in suite.sentences),
+        "tags": ", ".join(suite.tag_names) or "none",
+        "regions": ", ".join(dict.fromkeys(name for each in suite.sentences for name in each.regions)) or "none",
+        "first id": suite.sentences[0].id,
         "first": suite.sentences[0].text,
     }

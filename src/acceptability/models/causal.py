@@ -7,6 +7,7 @@ unscored, and the signature says ``bos=None``. ``eos=True`` scores the end token
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,6 +30,8 @@ from acceptability.models.huggingface import (
 )
 from acceptability.spelling import write
 from acceptability.types import Query, Span, TokenScores
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,8 @@ class Causal:
         coded = self.files.tokenizer(
             [query.full for query in queries], add_special_tokens=False, return_offsets_mapping=True, verbose=False
         )
+        if self.start == "auto" and self.bos is None:
+            _log.warning("%s has no start token: first tokens are not scored; bos='TOKEN' names one", self.files.name)
         frame = self._before, self._after, self.files.positions
         return [
             self._tokens(index, query, (coded["input_ids"][index], coded["offset_mapping"][index]), frame)
@@ -170,7 +175,8 @@ def _sees_ahead(net: Any) -> bool:
     """Tell whether a change of the last token changes what is said of the first: a causal model cannot."""
     import torch
 
-    ids = torch.tensor([[1, 2, 3], [1, 2, 4]], device=net.device)
+    ids = torch.tensor([[1, 2, 3, 3, 3, 3], [1, 2, 4, 5, 4, 5]], device=net.device)
     with torch.inference_mode():
         first, second = net(input_ids=ids, use_cache=False).logits[:, 0].float()
-    return not torch.allclose(first, second, rtol=1e-2, atol=1e-2)
+    noise = 1e-5 if net.dtype == torch.float32 else 3e-2
+    return bool((first - second).abs().max() > noise * first.abs().max().clamp(min=1.0))

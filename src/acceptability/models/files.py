@@ -46,6 +46,16 @@ def is_importable(module: str) -> bool:
         return False
 
 
+def at_version(path: Path) -> Path:
+    """Return the file that ``FILE@HASH`` names, as a signature writes it; the content must match."""
+    bare, at, version = str(path).rpartition("@")
+    if not at or path.exists() or not Path(bare).is_file():
+        return path
+    if file_hash(Path(bare)) != version:
+        raise ModelError(f"{bare} has the content hash {file_hash(Path(bare))}, not {version}: it is another model")
+    return Path(bare)
+
+
 def remembered(version: str, name: str, find: Callable[[], object]) -> object:
     """Return a fact about files of a version, found once and then remembered beside the store.
 

@@ -124,6 +124,12 @@ def checkpoint(kind: str, place: str, *, allow_pickle: bool = False) -> Checkpoi
         return Checkpoint(path.name, files_hash([path]), path.parent, path.name, allow_pickle)
     if path.is_dir():
         return _local(kind, path, allow_pickle)
+    bare, at, version = place.rpartition("@")
+    if at and (Path(bare).is_dir() or bare.endswith(".gguf")):
+        found = checkpoint(kind, bare, allow_pickle=allow_pickle)
+        if found.version != version:
+            raise ModelError(f"{bare} has the content hash {found.version}, not {version}: it is another model")
+        return found
     name, _, revision = place.partition("@")
     if path.is_absolute() or not _HUB_ID.match(name):
         raise ModelError(f"{kind}:{place}: there is no such folder, and it is no id on the Hugging Face Hub")

@@ -24,7 +24,7 @@ import numpy as np
 
 from acceptability.errors import MissingExtra, ModelError, QueryError
 from acceptability.models.arpa import LN10, Arpa
-from acceptability.models.files import checked_bool, checked_choice, file_hash, remembered
+from acceptability.models.files import at_version, checked_bool, checked_choice, file_hash, remembered
 from acceptability.models.uniform import word_spans
 from acceptability.spelling import write
 from acceptability.types import Query, Span, TokenScores
@@ -151,6 +151,7 @@ class NGram:
     kind: str
     units: str
     lower: bool
+    start: str | None
     eos: bool
     policy: str | float
 
@@ -162,7 +163,9 @@ class NGram:
 
     @property
     def bos(self) -> str | None:
-        """The start symbol, or None where the model has none."""
+        """The start symbol, or None where the model has none, or none is wanted."""
+        if self.start is None:
+            return None
         return "<s>" if self._fact("bos", lambda: self.table.knows("<s>")) else None
 
     @property
@@ -233,30 +236,40 @@ class NGram:
     def _unknown_lp(self) -> float | None:
         """What an unknown word gets; None where <unk> stands in for it."""
         if self.unknown == "<unk>":
+            if self.table.unknown is None:
+                raise ModelError(f"{self.path.name} has no <unk>; leave unknown='<unk>' away")
             return None
         return -math.log(self.table.vocabulary) if self.unknown == "uniform" else float(self.unknown)
 
 
 def open_model(
-    place: str, *, units: str = "auto", lower: bool | None = None, eos: bool = False, unknown: str | float = "auto"
+    place: str,
+    *,
+    units: str = "auto",
+    lower: bool | None = None,
+    bos: str | None = "auto",
+    eos: bool = False,
+    unknown: str | float = "auto",
 ) -> NGram:
     """Return the n-gram model in a file, whatever its format."""
-    path = Path(place)
+    path = at_version(Path(place))
     kind = _kind(path)
+    if bos not in ("auto", "<s>", None):
+        raise ModelError(f"ngram: bos is {bos!r}; expected '<s>' or None")
     checked_choice("units", units, ("auto", *_PATTERNS))
     if units == "auto":
         units = "words" if kind == "sphinx" else "spaces"
     lower = kind == "sphinx" if lower is None else checked_bool("lower", lower)
-    return NGram(path, kind, units, lower, checked_bool("eos", eos), _policy(unknown))
+    return NGram(path, kind, units, lower, bos, checked_bool("eos", eos), _policy(unknown))
 
 
 def _policy(unknown: object) -> str | float:
     is_number = isinstance(unknown, (int, float)) and not isinstance(unknown, bool)
     if is_number and -1e30 < unknown <= 0:  # type: ignore[operator]
         return float(unknown)  # type: ignore[arg-type]
-    if unknown in ("auto", "uniform"):
+    if unknown in ("auto", "uniform", "<unk>"):
         return str(unknown)
-    raise ModelError(f"ngram: unknown is {unknown!r}; expected 'uniform' or a log-probability, at most 0")
+    raise ModelError(f"ngram: unknown is {unknown!r}; expected 'uniform', '<unk>' or a log-probability, at most 0")
 
 
 def _kind(path: Path) -> str:

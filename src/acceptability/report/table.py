@@ -12,16 +12,19 @@ from acceptability.types import Result
 
 
 def result_table(results: Sequence[Result], title: str | None = None) -> Table:
-    """Return results as a table, one row each, with intervals."""
-    table = Table(title=title, title_justify="left", header_style="bold", pad_edge=False)
+    """Return results as a table, one row each, with intervals; what all share stands above it."""
+    names = [name for name in ("suite", "measure", "reduction") if len({getattr(each, name) for each in results}) > 1]
+    shared = [getattr(results[0], name) for name in ("suite", "measure", "reduction") if name not in names]
+    table = Table(
+        title=title or ", ".join(filter(None, shared)), title_justify="left", header_style="bold", pad_edge=False
+    )
     with_groups = any(result.group for result in results)
-    with_suites = len({result.suite for result in results}) > 1
-    for name in columns(with_groups=with_groups, with_suites=with_suites):
-        right = name in ("value", "95 % interval", "n")
-        table.add_column(name, justify="right" if right else "left", overflow="fold", no_wrap=right)
+    for name in ("model", *names, *(["group"] if with_groups else [])):
+        table.add_column(name, overflow="fold")
+    for name in ("value", "95 % interval", "n"):
+        table.add_column(name, justify="right", no_wrap=True)
     for result in results:
-        cells = [result.suite] if with_suites else []
-        cells += [result.model, result.reduction, result.measure]
+        cells = [result.model, *(getattr(result, name) for name in names)]
         cells += [result.group or "all"] if with_groups else []
         add_row(table, *cells, number(result.value), interval_text(result.low, result.high), str(result.n))
     return table
@@ -83,13 +86,6 @@ def footnotes(results: Sequence[Result]) -> list[str]:
     notes = [f"{result.measure} {result.group or 'all'}: {note}" for result in results for note in result.notes]
     signatures = [result.signature for result in results if not result.group]
     return list(dict.fromkeys([*reasons, *notes, *signatures]))
-
-
-def columns(*, with_groups: bool, with_suites: bool) -> list[str]:
-    """Return the names of a result table's columns."""
-    first = ["suite"] if with_suites else []
-    group = ["group"] if with_groups else []
-    return [*first, "model", "reduction", "measure", *group, "value", "95 % interval", "n"]
 
 
 def number(value: float | None) -> str:

@@ -54,13 +54,17 @@ class Bootstrap:
 
 
 def interval(measure: Measure, units: Units, how: Bootstrap) -> tuple[float | None, float | None]:
-    """Return the interval of a measure over its rows."""
+    """Return the interval of a measure over its rows; fewer than two to draw give none."""
+    if drawable(units, how) < 2:
+        return None, None
     draw = drawing(units, how)
     return spread(lambda generator: measure.value(units.drawn(draw(generator))), how)
 
 
 def macro_interval(measure: Measure, groups: Sequence[Units], how: Bootstrap) -> tuple[float | None, float | None]:
-    """Return the interval of the mean over groups; rows are drawn within their group."""
+    """Return the interval of the mean over groups; rows are drawn within their group, of which each needs two."""
+    if any(drawable(units, how) < 2 for units in groups):
+        return None, None
     draws = [drawing(units, how) for units in groups]
 
     def mean(generator: np.random.Generator) -> float:
@@ -96,16 +100,19 @@ def spread(draw_value: Callable[[np.random.Generator], float], how: Bootstrap) -
     return float(low), float(high)
 
 
+def drawable(units: Units, how: Bootstrap) -> int:
+    """Return how many rows, or clusters of rows, there are to draw."""
+    return len(set(_keys(units, how))) if how.by else len(units)
+
+
 def drawing(units: Units, how: Bootstrap) -> Draw:
     """Return the function that draws rows, or whole clusters of them."""
     n = len(units)
     if not how.by:
         return lambda generator: generator.integers(0, n, size=n)
-    keys = [tags.get(how.by) for tags in units.tags]
-    if None in keys:
-        raise MeasureError(f"cannot draw by {how.by!r}: {keys.count(None)} of {n} rows lack that tag")
-    order = np.argsort(np.array(keys, dtype=str), kind="stable")
-    _, starts = np.unique(np.array(keys, dtype=str)[order], return_index=True)
+    keys = np.array(_keys(units, how))
+    order = np.argsort(keys, kind="stable")
+    _, starts = np.unique(keys[order], return_index=True)
     members = np.split(order, starts[1:])
 
     def draw(generator: np.random.Generator) -> NDArray[np.int64]:
@@ -113,3 +120,11 @@ def drawing(units: Units, how: Bootstrap) -> Draw:
         return np.concatenate([members[each] for each in chosen])
 
     return draw
+
+
+def _keys(units: Units, how: Bootstrap) -> list[str]:
+    """Return the cluster of each row; a row without one is an error."""
+    keys = [tags[how.by] for tags in units.tags if how.by in tags]
+    if len(keys) < len(units):
+        raise MeasureError(f"cannot draw by {how.by!r}: {len(units) - len(keys)} of {len(units)} rows lack that tag")
+    return keys

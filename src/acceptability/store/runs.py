@@ -95,7 +95,9 @@ def unit_rows(results: Iterable[Result]) -> list[Row]:
 def rows_of_units(units: Units, about: Row) -> list[Row]:
     """Return units as flat rows, each with what is said about all of them."""
     return [
-        {**about, "unit": name, **{column: float(values[place]) for column, values in units.columns.items()}}
+        {**about, "unit": name}
+        | {column: float(values[place]) for column, values in units.columns.items()}
+        | {f"tag/{tag}": value for tag, value in units.tags[place].items()}
         for place, name in enumerate(units.ids)
     ]
 

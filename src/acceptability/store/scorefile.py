@@ -64,6 +64,7 @@ def _read(
     except SuiteError as error:
         raise ScoreError(str(error)) from error
     place = _columns(path, header, named)
+    named_by = path.stem if may_repeat else named.get("score", path.stem)
     empty = 0
     for line, row in rows:
         where = f"{path}, line {line}"
@@ -73,7 +74,7 @@ def _read(
             empty += 1
             continue
         score = _score(cell, where)
-        model = _string(row.get(place["model"])) if "model" in place else path.stem
+        model = _string(row.get(place["model"])) if "model" in place else named_by
         given = found.setdefault(model, {})
         if key in given and not (may_repeat and given[key][0] == score):
             raise ScoreError(

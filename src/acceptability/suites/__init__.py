@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,8 @@ from acceptability.suites.frames import hub_rows
 from acceptability.suites.notation import read_notation
 from acceptability.suites.tables import ENDINGS, is_table, read_table, suite_of_rows
 from acceptability.types import Sentence, Suite
+
+_log = logging.getLogger(__name__)
 
 __all__ = ["Entry", "catalog", "entries", "load_suite"]
 
@@ -74,7 +77,11 @@ def _together(name: str, suites: list[Suite]) -> Suite:
         for suite in suites
         for contrast in suite.contrasts
     )
-    return Suite(name, tuple(tagged), tuple(contrasts))
+    whole = Suite(name, tuple(tagged), tuple(contrasts))
+    again = len(whole.sentences) - len({sentence.text for sentence in whole.sentences})
+    names = ", ".join(suite.name for suite in suites)
+    _log.warning("%s means %d suites together (%s); %d of their texts repeat others", name, len(suites), names, again)
+    return whole
 
 
 def _below(name: str, suite: Suite) -> Suite:

@@ -38,7 +38,7 @@ _MARK = re.compile(r"(\*\?|\?\*|\?\?|\*|\?|#)\s*")
 _NUMBER = re.compile(
     r"\s*(?:[-•]\s+)?(?P<number>\((?:\d+)(?P<inner>[a-z]?)\)|\d+\.)?\s*(?P<letter>[a-z]\.(?=\s)|\([a-z]\)|[ivx]+\.(?=\s))?\s*"
 )
-_AFTER_THE_END = re.compile(r"(?<=[.?!])\s+\((?P<phenomenon>[^()]*)\)\s*\Z")
+_AFTER_THE_END = re.compile(r"(?<=[.?!])\s+\((?P<phenomenon>[^()*?#][^()]*)\)\s*\Z")
 _TRANSLATION = re.compile(r"\s*[‘“'\"].*[’”'\"]\s*\Z")
 _GLOSS = re.compile(r"(?<![\w.])[\w-]*[-=.](?:[A-Z0-9]{2,}|\d?(?:SG|PL))(?![a-z])")
 _CLOSING = {"(": ")", "[": "]", "{": "}"}

@@ -3,7 +3,8 @@
 Three layouts are recognised by their columns:
 
 - sentences: ``text`` (or ``sentence``), with ``label`` and/or ``rating``;
-- pairs: ``good`` and ``bad`` (or ``sentence_good`` and ``sentence_bad``);
+- pairs: ``good`` and ``bad`` (or ``sentence_good`` and ``sentence_bad``), perhaps with ``rating_good``
+  and ``rating_bad``;
 - our own JSONL: ``id, text, label, rating, regions, tags, better_than``.
 
 ``id`` is optional (rows are numbered without it); every further column becomes a tag.
@@ -33,6 +34,8 @@ _ALIASES = {
     "text": ("text", "sentence"),
     "good": ("good", "sentence_good", "good_sentence"),
     "bad": ("bad", "sentence_bad", "bad_sentence"),
+    "rating_good": ("rating_good",),
+    "rating_bad": ("rating_bad",),
     "label": ("label",),
     "rating": ("rating",),
     "regions": ("regions",),
@@ -206,8 +209,16 @@ def _take(draft: _Draft, row: Row, found: Mapping[str, str], place: int, line: i
     number = _string(row.get(found["id"])) if "id" in found else str(place)
     if "text" not in found:
         tags = {"item": number} | tags
-        good = Sentence(f"{number}/good", _text(row.get(found["good"])), label=1, tags=tags)
-        bad = Sentence(f"{number}/bad", _text(row.get(found["bad"])), label=0, tags=tags)
+        good, bad = (
+            Sentence(
+                f"{number}/{member}",
+                _text(row.get(found[member])),
+                label=int(member == "good"),
+                rating=_rating(row.get(found.get(f"rating_{member}", ""))),
+                tags=tags,
+            )
+            for member in ("good", "bad")
+        )
         draft.add(good, line)
         draft.add(bad, line)
         draft.better_than.append((good.id, bad.id, line))
