@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from acceptability import PairAccuracy, Scores, Sentence, Suite, compare, evaluate, load_suite, measure, score
-from acceptability.errors import MeasureError, SpellingError, SuiteError
+from acceptability.errors import MeasureError, SpellingError, SuiteError, UnknownName
 from acceptability.signature import parse
 from acceptability.stats.bootstrap import Bootstrap
 from acceptability.types import contrast
@@ -53,6 +53,33 @@ def test_what_cannot_be_measured_is_said_before_anything_is_scored(monkeypatch) 
 def test_one_text_where_several_are_meant(name: str) -> None:
     with pytest.raises(SpellingError, match=f"{name} is the text 'lp'; expected a list"):
         evaluate("starter", ["uniform"], **{name: "lp"})
+
+
+def test_too_few_rows_to_draw_give_no_interval_and_a_note() -> None:
+    sentences = [Sentence(str(i), f"s {i}", tags={"g": "ab"[i > 1]}) for i in range(6)]
+    suite = Suite("s", tuple(sentences), tuple(contrast(sentences[i], sentences[i + 1]) for i in (0, 2, 4)))
+    scores = Scores({str(i): float(-i) for i in range(6)}, "m")
+    overall, a, b, macro = measure(suite, scores, ["PairAccuracy"], by="g")
+    assert (a.n, a.low, a.high) == (1, None, None)
+    assert "no interval" in a.notes[0]
+    assert b.low is not None
+    assert (macro.value, macro.low) == (1.0, None)
+    assert "no interval" in macro.notes[0]
+    clustered = measure(suite, scores, ["PairAccuracy"], bootstrap=Bootstrap(by="g"))
+    assert clustered[0].low is not None
+    assert overall.low is not None
+
+
+def test_every_name_is_looked_up_before_anything_is_scored(monkeypatch) -> None:
+    monkeypatch.setattr("acceptability.measuring.scored", lambda *_, **__: pytest.fail("a model was asked"))
+    with pytest.raises(UnknownName):
+        evaluate("starter", ["uniform", "uniforn"])
+    with pytest.raises(SuiteError, match="Did you mean 'item'"):
+        evaluate("starter", ["uniform"], bootstrap=Bootstrap(by="itm"))
+    sentences = (Sentence("a", "x", tags={"mark": "g"}), Sentence("b", "y", tags={"mark": "*", "type": "t"}))
+    suite = Suite("s", sentences, (contrast(*sentences),))
+    with pytest.raises(SuiteError, match="the contrasts of suite 's' have no tag 'type'"):
+        evaluate(suite, ["uniform"], measures=["PairAccuracy"], by="type")
 
 
 def test_a_wrong_tag_gets_a_suggestion() -> None:

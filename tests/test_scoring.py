@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from acceptability import Sentence, Suite, evaluate, judge, load_suite, score
+from acceptability import Sentence, Suite, evaluate, judge, load_model, load_suite, score
 from acceptability.errors import ModelError, ScoreError, SpellingError, SuiteError
 from acceptability.models import uniform
 from acceptability.store.said import Store
@@ -67,6 +67,40 @@ def test_a_missing_table_is_said_before_the_model_is_asked(monkeypatch) -> None:
     monkeypatch.setattr(uniform.Uniform, "run", lambda *_: pytest.fail("the model was asked"))
     with pytest.raises(ScoreError, match="needs a table"):
         score("starter", "uniform", "slor")
+
+
+def test_what_a_table_lacks_is_noted_and_a_table_that_lists_nothing_is_an_error(tmp_path: Path) -> None:
+    suite = Suite("s", (Sentence("a", "The cat sleeps."), Sentence("b", "The dog.")))
+    table = tmp_path / "counts.tsv"
+    table.write_text("word\tcount\nthe\t5\ncat\t2\n")
+    scores = score(suite, "uniform", f"slor(unigrams={str(table)!r})")
+    assert len(scores.notes) == 1
+    assert scores.notes[0].startswith("2 of 5 words are not in counts.tsv#")
+    table.write_text("word\tcount\nzebra\t5\n")
+    with pytest.raises(ScoreError, match="lists not one of the 5 words"):
+        score(suite, "uniform", f"slor(unigrams={str(table)!r})")
+
+
+def test_exponentials_that_numbers_cannot_hold_are_refused() -> None:
+    suite = Suite("s", (Sentence("a", "word " * 100),))
+    with pytest.raises(ScoreError, match="beyond what numbers can tell"):
+        score(suite, "uniform", "exp(lp)")
+
+
+def test_a_model_may_be_given_itself() -> None:
+    model = load_model("uniform(vocabulary=7)")
+    suite = load_suite("starter/word_order")
+    assert dict(score(suite, model).values) == dict(score(suite, "uniform(vocabulary=7)").values)
+    (result,) = evaluate(suite, [model], measures=["PairAccuracy"])
+    assert result.model == model.signature
+
+
+def test_a_context_is_read_first_and_not_scored(arpa: Path) -> None:
+    alone = Suite("s", (Sentence("a", "cats sleep."),))
+    after = Suite("s", (Sentence("a", "cats sleep.", tags={"context": "The"}),))
+    (whole,) = judge(["The cats sleep."], f"ngram:{arpa}")
+    assert score(after, f"ngram:{arpa}")["a"] == pytest.approx(float(whole.said.logprobs[1:].sum()), rel=1e-6)
+    assert score(after, f"ngram:{arpa}")["a"] != score(alone, f"ngram:{arpa}")["a"]
 
 
 def test_progress_is_told_to_the_end() -> None:

@@ -159,6 +159,53 @@ def test_a_users_own_pairs(run: Run, tmp_path: Path) -> None:
     assert json.loads(done.stdout)[0]["value"] == 0.0
 
 
+def test_examples_in_notation_are_paired_checked_and_written_back(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "ex.txt").write_text(
+        "(1) a. He [has/*have] left.\n    b. ?He have gone.\n(2) a. It rains.\n    b. *It rain.\n"
+    )
+    shown = run("suites", "show", "ex.txt", "--json")
+    assert json.loads(shown.stdout)[0]["sentences"] == 4
+    assert "line 2: left out, marked ?" in shown.stderr
+    assert json.loads(run("suites", "show", "ex.txt", "--marks", "?=0", "--json").stdout)[0]["sentences"] == 5
+    run("suites", "export", "ex.txt", "--out", "again.txt")
+    assert (tmp_path / "again.txt").read_text().splitlines()[0] == "He [has/*have] left."
+    (tmp_path / "items.csv").write_text("id,text,label,item\n1,A b.,1,x\n2,B a.,0,x\n3,B b a.,0,x\n4,C.,1,y\n")
+    made = json.loads(run("suites", "pair", "items.csv", "--out", "pairs.jsonl", "--json").stdout)
+    assert made["contrasts"] == 2
+    assert "too few items" in run("suites", "check", "pairs.jsonl").stdout
+    kinds = [each["kind"] for each in json.loads(run("suites", "check", "pairs.jsonl", "--json").stdout)]
+    assert "too few items" in kinds
+    assert json.loads(run("evaluate", "ex.txt", "-m", "uniform", "-M", "PairAccuracy", "--json").stdout)[0]["n"] == 1
+    fails(
+        run, "line 1, column 4: '[' is not closed", "suites", "show", _written(tmp_path, "bad.txt", "He [has left.\n")
+    )
+    fails(run, "between 0.5 and 1", "suites", "check", "starter", "--effect", "2")
+    fails(run, "marks are for a .txt file", "suites", "show", "items.csv", "--marks", "?=1")
+
+
+def test_measures_and_reductions_are_listed(run: Run) -> None:
+    assert "ADC" in {row["name"] for row in json.loads(run("measures", "--json").stdout)}
+    assert "slor" in run("reductions").stdout
+
+
+def test_a_study_page_has_one_axis_for_each_measure(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "mine.csv").write_text("good,bad\nA b c.,A.\nB c.,D e f.\nE f.,G h.\n")
+    study = (
+        'suites = ["mine.csv"]\nmodels = ["uniform"]\nmeasures = ["PairAccuracy", "PBC"]\nresamples = 100\nseed = 3\n'
+    )
+    (tmp_path / "sub" / "s.toml").write_text(study)
+    done = run("study", "sub/s.toml", "--page", "p.html")
+    assert "resamples=100,by=row,seed=3" in done.stderr
+    assert (tmp_path / "p.html").read_text().count("<table>") == 2
+    (tmp_path / "n.toml").write_text('suites = ["starter"]\nmodels = ["uniform"]\nresamples = "many"\n')
+    fails(run, "resamples must be a whole number", "study", "n.toml")
+
+
+def test_the_best_of_three(run: Run) -> None:
+    assert "better by" in run("judge", "A b c.", "A.", "A b.", "--model", "uniform").stdout
+
+
 class TestBadInput:
     def test_unknown_names_get_a_suggestion(self, run: Run) -> None:
         fails(run, "Did you mean 'blimp'", "evaluate", "blmip", "-m", "uniform")

@@ -369,6 +369,40 @@ def test_a_missing_extra_names_the_pip_command(monkeypatch, causal_dir: Path) ->
         load_model(f"causal:{causal_dir}")
 
 
+def test_a_signature_opens_the_model_again(causal_dir: Path, arpa: Path) -> None:
+    for place in (f"causal:{causal_dir}", f"ngram:{arpa}"):
+        kind, _, folder = place.partition(":")
+        signature = load_model(place).signature
+        again = load_model(f"{kind}:{Path(folder).parent}/{signature.removeprefix(kind + ':')}")
+        assert again.signature == signature
+        name, version = signature.partition("(")[0].rsplit("@", 1)
+        with pytest.raises(ModelError, match=f"not {'0' * len(version)}: it is another model"):
+            load_model(f"{kind}:{Path(folder).parent}/{name.removeprefix(kind + ':')}@{'0' * len(version)}")
+
+
+def test_a_model_without_a_start_token_says_so(causal_dir: Path, tmp_path: Path, caplog) -> None:
+    shutil.copytree(causal_dir, tmp_path / "m")
+    config = tmp_path / "m" / "tokenizer_config.json"
+    config.write_text(json.dumps({**json.loads(config.read_text()), "bos_token": None}))
+    load_model(f"causal:{tmp_path / 'm'}").encode([Query("The cats sleep.")])
+    assert "has no start token" in caplog.text
+
+
+def test_a_masked_model_with_faint_attention_is_still_seen(tmp_path: Path, masked_dir: Path) -> None:
+    from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+    net = AutoModelForMaskedLM.from_pretrained(masked_dir)
+    with torch.no_grad():
+        for name, weights in net.named_parameters():
+            if "attention.output" in name and weights.ndim == 2:
+                weights.mul_(1e-3)
+    net.save_pretrained(tmp_path)
+    AutoTokenizer.from_pretrained(masked_dir).save_pretrained(tmp_path)
+    model = load_model(f"causal:{tmp_path}(bos='[CLS]')")
+    with pytest.raises(ModelError, match="no causal model"):
+        model.run(model.encode([Query("The cats sleep.")]))
+
+
 def test_scores_are_float32(causal_dir: Path) -> None:
     model = load_model(f"causal:{causal_dir}")
     (found,) = model.run(model.encode([Query("The cats sleep.")]))

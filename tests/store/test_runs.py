@@ -21,6 +21,7 @@ def test_a_run_is_saved_as_json_and_csv_and_listed(own_home: Path) -> None:
         assert len(list(csv.DictReader(opened))) == len(rows)
     units = json.loads((run.folder / "units.json").read_text())
     assert len(units) == results[0].n
+    assert {"tag/phenomenon", "tag/item", "gap", "correct"} <= set(units[0])
     assert sum(unit["correct"] for unit in units) / len(units) == pytest.approx(results[0].value)
     assert results[0].signature in json.loads((run.folder / "run.json").read_text())["signatures"]
 

@@ -34,6 +34,8 @@ def test_published_columns_and_pairs(tmp_path: Path) -> None:
     columns = [{"id": "good_id", "score": "good_z"}, {"id": "bad_id", "score": "bad_z"}]
     (scores,) = read_scores(path, SUITE, columns)
     assert dict(scores.values) == {"a": 1.0, "b": 2.0}
+    (renamed,) = read_scores(path := written(tmp_path, "sentence_id,slor\na,1\n"), SUITE, [{"score": "slor"}])
+    assert renamed.model == "slor"
     contradicting = written(tmp_path, "good_id,bad_id,good_z,bad_z\na,b,1,2\na,b,1,3\n")
     with pytest.raises(ScoreError, match=r"line 3: sentence 'b' has a score already in line 2, and another one"):
         read_scores(contradicting, SUITE, columns)

@@ -39,10 +39,11 @@ def test_a_path_below_a_suite_whose_ids_begin_with_its_name(data: Path) -> None:
     assert len(load_suite("npi/pairs/5").contrasts) == 1
 
 
-def test_a_name_above_several_suites_means_all_of_them(data: Path) -> None:
+def test_a_name_above_several_suites_means_all_of_them(data: Path, caplog) -> None:
     suite = load_suite("cola/targeted")
     assert len(suite.sentences) == sum(entry.sentences for entry in entries("cola/targeted")) == 2022
     assert {each.tags["suite"] for each in suite.sentences} == {entry.id for entry in entries("cola/targeted")}
+    assert "cola/targeted means 5 suites together" in caplog.text
 
 
 def test_the_starter_suite_is_large_and_clean() -> None:

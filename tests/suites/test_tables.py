@@ -37,6 +37,11 @@ def test_pairs(tmp_path: Path, header: str) -> None:
     assert dict(suite.contrasts[0].tags)["phenomenon"] == "order"
 
 
+def test_pairs_may_be_rated(tmp_path: Path) -> None:
+    path = written(tmp_path, "rated.csv", "good,bad,rating_good,rating_bad\nA b.,B a.,6.5,2\nC d.,D c.,,1\n")
+    assert [each.rating for each in load_suite(str(path)).sentences] == [6.5, 2.0, None, 1.0]
+
+
 def test_columns_are_named_by_the_user(tmp_path: Path) -> None:
     path = written(tmp_path, "odd.csv", "Sentence,OK,Nr\nA b.,1,x1\n")
     suite = load_suite(str(path), columns={"text": "Sentence", "label": "OK", "id": "Nr"})
