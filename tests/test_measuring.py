@@ -4,6 +4,8 @@ import pytest
 
 from acceptability import PairAccuracy, Scores, Sentence, Suite, compare, evaluate, load_suite, measure, score
 from acceptability.errors import MeasureError, SpellingError, SuiteError, UnknownName
+from acceptability.measuring import evaluate_all
+from acceptability.models import uniform
 from acceptability.signature import parse
 from acceptability.stats.bootstrap import Bootstrap
 from acceptability.types import contrast
@@ -110,6 +112,26 @@ def test_the_signature_says_whether_ratings_were_standardised() -> None:
     suite = Suite("s", tuple(sentences), (contrast(sentences[3], sentences[0]),))
     (result,) = measure(suite, Scores({str(i): float(i) for i in range(4)}, "m"), ["ADC"])
     assert parse(result.signature)["ratings"] == "standardised(ddof=0)"
+
+
+def test_a_model_is_opened_once_for_several_suites(monkeypatch) -> None:
+    opened = []
+    original = uniform.Uniform.encode
+
+    def watched(self, queries):
+        # A mark of its own for each object: ids may come again once an object is gone.
+        opened.append(vars(self).setdefault("mark", object()))
+        return original(self, queries)
+
+    monkeypatch.setattr(uniform.Uniform, "encode", watched)
+    suites = [load_suite(f"starter/{name}") for name in ("word_order", "filler_gap")]
+    results = evaluate_all(suites, ["uniform", "uniform(vocabulary=9)"], measures=["PairAccuracy"])
+    assert [(each.suite, each.model) for each in results] == [
+        (suite.name, model) for suite in suites for model in ("uniform", "uniform(vocabulary=9)")
+    ]
+    assert len(opened) == 4
+    assert opened[0] is opened[1]
+    assert opened[2] is opened[3]
 
 
 def test_a_comparison_is_paired() -> None:

@@ -71,6 +71,43 @@ def evaluate(
     ]
 
 
+def evaluate_all(
+    suites: Sequence[Suite],
+    models: Sequence[str],
+    *,
+    reductions: Sequence[str] = (),
+    measures: Sequence[str | Measure] = (),
+    by: str | None = None,
+    region: str | None = None,
+    bootstrap: Bootstrap | None = None,
+    progress: Progress | None = None,
+) -> list[Result]:
+    """Return what each measure makes of each model on several suites, suite by suite.
+
+    Everything is checked before anything is scored, and each model is opened once.
+    """
+    for suite in suites:
+        checked_measures(suite, measures, by=by, resample_by=bootstrap.by if bootstrap else "")
+    for model in models:
+        as_model(model)
+    results: dict[int, list[Result]] = {place: [] for place in range(len(suites))}
+    for model in models:
+        _, in_use = as_model(model)
+        for place, suite in enumerate(suites):
+            results[place] += evaluate(
+                suite,
+                [model],
+                reductions=reductions,
+                measures=measures,
+                by=by,
+                region=region,
+                bootstrap=bootstrap,
+                progress=progress,
+            )
+        del in_use
+    return [result for found in results.values() for result in found]
+
+
 def measure(
     suite: Suite | str,
     scores: Scores,

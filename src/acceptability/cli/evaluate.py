@@ -27,7 +27,7 @@ from acceptability.cli.shown import (
     saved,
     talk,
 )
-from acceptability.measuring import checked_measures, evaluate
+from acceptability.measuring import evaluate_all
 from acceptability.report.table import footnotes, result_table
 from acceptability.store.runs import save_run, unit_rows
 from acceptability.types import Result
@@ -50,21 +50,17 @@ def command(
     """Evaluate models on suites: a table of values with confidence intervals."""
     how = bootstrap(resamples, resample_by, seed)
     loaded = [loaded_suite(name, columns, marks) for name in suites]
-    for suite in loaded:
-        checked_measures(suite, measure or (), by=by, resample_by=resample_by)
-    results: list[Result] = []
     with progress_bar() as progress:
-        for suite in loaded:
-            results += evaluate(
-                suite,
-                model,
-                reductions=reduce or (),
-                measures=measure or (),
-                by=by,
-                region=region,
-                bootstrap=how,
-                progress=progress,
-            )
+        results = evaluate_all(
+            loaded,
+            model,
+            reductions=reduce or (),
+            measures=measure or (),
+            by=by,
+            region=region,
+            bootstrap=how,
+            progress=progress,
+        )
     show(results, as_json)
     saved(save_run("evaluate", arguments(), [each.row() for each in results], unit_rows(results), _signed(results)))
 

@@ -24,7 +24,7 @@ import typer
 from acceptability.cli.evaluate import show
 from acceptability.cli.shown import Json, arguments, bootstrap, check_writable, progress_bar, saved, talk
 from acceptability.errors import SpellingError, suggestion
-from acceptability.measuring import checked_measures, evaluate
+from acceptability.measuring import evaluate_all
 from acceptability.models import delivered
 from acceptability.report.page import Section, write_page
 from acceptability.store.runs import save_run, unit_rows
@@ -47,21 +47,17 @@ def command(
         check_writable(page)
     how = bootstrap(asked.get("resamples", 1000), asked.get("resample_by", ""), asked.get("seed", 0))
     suites = {name: load_suite(_beside(file, name)) for name in asked["suites"]}
-    for suite in suites.values():
-        checked_measures(suite, asked.get("measures", ()), by=asked.get("by"), resample_by=how.by)
-    results: list[Result] = []
     with progress_bar() as progress:
-        for suite in suites.values():
-            results += evaluate(
-                suite,
-                asked["models"],
-                reductions=asked.get("reductions", ()),
-                measures=asked.get("measures", ()),
-                by=asked.get("by"),
-                region=asked.get("region"),
-                bootstrap=how,
-                progress=progress,
-            )
+        results = evaluate_all(
+            list(suites.values()),
+            asked["models"],
+            reductions=asked.get("reductions", ()),
+            measures=asked.get("measures", ()),
+            by=asked.get("by"),
+            region=asked.get("region"),
+            bootstrap=how,
+            progress=progress,
+        )
     show(results, as_json)
     signatures = [each.signature for each in results]
     saved(save_run("study", arguments(), [each.row() for each in results], unit_rows(results), signatures))

@@ -6,17 +6,21 @@ or by the name of one that a package on this machine delivers, such as ``smollm2
 
 from __future__ import annotations
 
+from weakref import WeakValueDictionary
+
 from acceptability import registry
 from acceptability.errors import SpellingError, UnknownName
 from acceptability.models.named import delivered
 from acceptability.protocols import Model
 from acceptability.spelling import read_located
 
+_in_use: WeakValueDictionary[tuple[str, str], Model] = WeakValueDictionary()
+
 __all__ = ["default_model", "delivered", "load_model"]
 
 
 def load_model(name: str) -> Model:
-    """Return the model of a name; its weights are not read before they are needed.
+    """Return the model of a name; its weights are not read before they are needed, nor twice while in use.
 
     >>> load_model("uniform").signature
     'uniform(vocabulary=50000)'
@@ -34,7 +38,7 @@ def load_model(name: str) -> Model:
         hint = "`acceptability models` lists the kinds and the named ones."
         raise UnknownName("model", name if not place else kind, known, hint=hint) from None
     model: Model = registry.build(opener, name, [place], options)
-    return model
+    return _in_use.setdefault((name, model.signature), model)
 
 
 def default_model() -> str:
