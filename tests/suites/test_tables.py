@@ -51,8 +51,26 @@ def test_columns_are_named_by_the_user(tmp_path: Path) -> None:
 def test_blimp_like_json_lines(tmp_path: Path) -> None:
     row = {"sentence_good": "A b.", "sentence_bad": "B a.", "UID": "x", "pairID": "7", "lexically_identical": True}
     suite = load_suite(str(written(tmp_path, "b.jsonl", json.dumps(row) + "\n")))
-    assert suite.contrasts[0].better == "7/good"
-    assert suite.sentences[0].tags["lexically_identical"] == "true"
+    assert suite.contrasts[0].better == "1/good"
+    tags = suite.sentences[0].tags
+    assert (tags["lexically_identical"], tags["UID"], tags["pairID"]) == ("true", "x", "7")
+
+
+def test_paradigms_of_blimp_in_one_file_have_the_same_pair_numbers(tmp_path: Path) -> None:
+    rows = [
+        {"sentence_good": f"A {n}.", "sentence_bad": f"{n} a.", "UID": uid, "pairID": str(n)}
+        for uid in "xy"
+        for n in (0, 1)
+    ]
+    suite = load_suite(str(written(tmp_path, "all.jsonl", "\n".join(map(json.dumps, rows)))))
+    assert len(suite.contrasts) == 4
+
+
+def test_a_column_that_means_nothing_for_pairs_is_a_tag(tmp_path: Path) -> None:
+    suite = load_suite(str(written(tmp_path, "a.csv", "id,good,bad,label,rating\np1,A b.,B a.,strong,3\n")))
+    first = suite.sentences[0]
+    assert (first.id, first.label, first.rating) == ("p1/good", 1, None)
+    assert (first.tags["label"], first.tags["rating"]) == ("strong", "3")
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ from acceptability.types import Contrast, Sentence, Span, Suite, contrast
 
 ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet")
 _ALIASES = {
-    "id": ("id", "sentence_id", "pairID"),
+    "id": ("id", "sentence_id"),
     "text": ("text", "sentence"),
     "good": ("good", "sentence_good", "good_sentence"),
     "bad": ("bad", "sentence_bad", "bad_sentence"),
@@ -43,6 +43,7 @@ _ALIASES = {
     "better_than": ("better_than",),
 }
 
+_OF_PAIRS = ("good", "bad", "rating_good", "rating_bad")
 _log = logging.getLogger(__name__)
 
 Cell = object
@@ -184,7 +185,10 @@ def _columns(header: list[str], named: Mapping[str, str], where: str) -> dict[st
         guessed["good"] = guessed["bad"] = ""
     found = {meaning: column for meaning, column in (guessed | dict(named)).items() if column}
     _check_layout(found, header, where)
-    return found
+    # What has no meaning in a layout is a tag there, and nothing is lost.
+    return {meaning: column for meaning, column in found.items() if ("text" in found) != (meaning in _OF_PAIRS)} | {
+        meaning: column for meaning, column in found.items() if meaning == "id"
+    }
 
 
 def _check_layout(found: Mapping[str, str], header: list[str], where: str) -> None:
