@@ -54,8 +54,27 @@ def test_imbalances_are_found_in_pairs_and_in_labels() -> None:
         pair(str(n), "The man saw the old dog.", "The scrivener espied the senescent mastiff.", {}) for n in range(40)
     ]
     assert "frequency imbalance" in kinds(suite_of_pairs("r", rare))
-    unknown = {each.kind: each.message for each in review(suite_of_pairs("r", rare), language="xx")}
-    assert "no language 'xx'" in unknown["not checked"]
+    for language in ("xx", "ja"):
+        unknown = {each.kind: each.message for each in review(suite_of_pairs("r", rare), language=language)}
+        assert f"for language '{language}'" in unknown["not checked"]
+
+
+def test_the_same_words_in_other_orders_have_the_same_frequency(data) -> None:
+    assert "frequency imbalance" not in kinds(load_suite("niu_penn2020"))
+
+
+def test_an_effect_too_small_for_any_suite() -> None:
+    suite = suite_of_pairs("s", [pair(str(n), f"The cat {n}.", f"The dog {n}.", {}) for n in range(250)])
+    messages = {each.kind: each.message for each in review(suite, effect=0.501)}
+    assert "more than 200,000 are needed" in messages["too few items"]
+    messages = {each.kind: each.message for each in review(suite, effect=0.58)}
+    assert int(messages["too few items"].partition("about ")[2].partition(" ")[0]) > 250
+
+
+def test_sentences_without_spaces_are_compared_in_characters() -> None:
+    rows = [pair(str(n), "猫が寝る。", f"猫が寝る寝る寝る{n}。", {}) for n in range(40)]
+    messages = {each.kind: each.message for each in review(suite_of_pairs("j", rows), language="ja")}
+    assert "characters" in messages["length imbalance"]
 
 
 @pytest.mark.parametrize("n", [1, 5, 6, 20, 101, 1000])

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 
 import numpy as np
 
+from acceptability.errors import reason
 from acceptability.stats.power import critical, power
 from acceptability.types import Floats, Sentence, Suite
 
@@ -21,6 +22,7 @@ _DAMAGE = re.compile(
     r"|&(?:amp|quot|lt|gt|#\d+);"
 )
 _NOTABLE_SHARE = 0.6
+_SIZES = (*range(5, 200, 5), *range(200, 2000, 20), *range(2000, 20_000, 500), *range(20_000, 200_001, 10_000))
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ def review(suite: Suite, *, effect: float = 0.6, language: str = "en", seed: int
         *_duplicates(suite),
         *_incomplete(suite),
         *_damaged(suite),
-        *_unbalanced(suite, "length", "words", lambda sentence: float(len(sentence.text.split()))),
+        *_length(suite),
         *_frequency(suite, language),
         *_power(suite, effect, seed),
     ]
@@ -106,21 +108,30 @@ def _damaged(suite: Suite) -> Iterator[Finding]:
         yield Finding("encoding damage", message, tuple(found))
 
 
+def _length(suite: Suite) -> Iterator[Finding]:
+    """Compare lengths in words, or in characters where sentences are written without spaces."""
+    if sum(" " in sentence.text for sentence in suite.sentences) * 2 > len(suite.sentences):
+        return _unbalanced(suite, "length", "words", lambda sentence: float(len(sentence.text.split())))
+    return _unbalanced(suite, "length", "characters", lambda sentence: float(len(sentence.text)))
+
+
 def _frequency(suite: Suite, language: str) -> Iterator[Finding]:
     if not suite.contrasts and len({sentence.label for sentence in suite.sentences} - {None}) < 2:
         return
     if find_spec("wordfreq") is None:
         yield Finding("not checked", "word frequencies were not compared: pip install wordfreq")
         return
-    from wordfreq import available_languages, zipf_frequency
+    from wordfreq import zipf_frequency
 
-    if language not in available_languages():
-        yield Finding("not checked", f"word frequencies were not compared: wordfreq has no language {language!r}")
+    try:
+        zipf_frequency("a", language)
+    except (LookupError, ImportError) as error:
+        yield Finding("not checked", f"word frequencies were not compared for language {language!r}: {reason(error)}")
         return
 
     def frequency(sentence: Sentence) -> float:
         words = re.findall(r"[^\W\d_]+(?:['’][^\W\d_]+)*", sentence.text.lower())
-        return float(np.mean([zipf_frequency(word, language) for word in words])) if words else 0.0
+        return math.fsum(zipf_frequency(word, language) for word in words) / len(words) if words else 0.0
 
     yield from _unbalanced(suite, "frequency", "on the Zipf scale, per word", frequency)
 
@@ -152,6 +163,8 @@ def _unbalanced(suite: Suite, what: str, unit: str, of: Callable[[Sentence], flo
 def _effect_size(first: Floats, second: Floats) -> float:
     pooled = math.sqrt((first.var(ddof=1) + second.var(ddof=1)) / 2)
     gap = float(first.mean() - second.mean())
+    if abs(gap) < 1e-9:
+        return 0.0
     return gap / pooled if pooled else math.copysign(math.inf, gap) if gap else 0.0
 
 
@@ -161,13 +174,10 @@ def _power(suite: Suite, effect: float, seed: int) -> Iterator[Finding]:
         return
     found = power(n, effect, seed=seed)
     if found < 0.8:
-        needed = next(size for size in _sizes(n) if power(size, effect, seed=seed) >= 0.8)
+        enough = (size for size in _SIZES if size > n and power(size, effect, seed=seed) >= 0.8)
+        needed = next((f"about {size:,}" for size in enough), f"more than {_SIZES[-1]:,}")
         yield Finding(
             "too few items",
-            f"{n} contrasts tell a pair accuracy of {effect:.0%} from chance in {found:.0%} of experiments "
-            f"(simulated); about {needed} are needed for 80 %",
+            f"{n} contrasts tell a pair accuracy of {effect:.1%} from chance in {found:.0%} of experiments "
+            f"(simulated); {needed} are needed for 80 %",
         )
-
-
-def _sizes(n: int) -> Sequence[int]:
-    return sorted({*range(n, 200, 5), *range(200, 2000, 20), *range(2000, 200_001, 1000)})

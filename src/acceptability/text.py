@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,10 +25,11 @@ def decoded(content: bytes, where: str) -> str:
 def lines(content: bytes, where: str) -> Iterator[tuple[int, str]]:
     """Yield the numbered lines of a file that have something in them.
 
-    Only newlines end a line: str.splitlines would also cut at rarer characters.
+    Only newlines of Unix, Windows and the old Mac end a line: str.splitlines would also
+    cut at rarer characters.
     """
-    for number, line in enumerate(decoded(content, where).split("\n"), start=1):
-        if line := line.removesuffix("\r"):
+    for number, line in enumerate(re.split(r"\r\n|\r|\n", decoded(content, where)), start=1):
+        if line:
             yield number, line
 
 

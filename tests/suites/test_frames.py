@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import random
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -92,12 +93,65 @@ def test_two_columns_without_a_header_are_pairs(tmp_path: Path, caplog) -> None:
     assert "read as pairs" in caplog.text
 
 
+def test_a_header_with_spaces_is_a_header(tmp_path: Path) -> None:
+    path = tmp_path / "named.tsv"
+    path.write_text("Good Sentence\tBad Sentence\nThe cats sleep.\tThe cats sleeps.\n")
+    assert [each.text for each in load_suite(str(path)).sentences] == ["The cats sleep.", "The cats sleeps."]
+    odd = tmp_path / "odd.tsv"
+    odd.write_text("My fine ones\tMy poor ones\nThe cats sleep.\tThe cats sleeps.\n")
+    suite = load_suite(str(odd), columns={"good": "My fine ones", "bad": "My poor ones"})
+    assert len(suite.contrasts) == 1
+
+
+def test_headerless_pairs_may_have_quotes_and_repeat(tmp_path: Path) -> None:
+    path = tmp_path / "two.tsv"
+    path.write_text('Same text here.\tSame text here.\n"Go," he said.\tHe said go.\n')
+    assert [each.text for each in load_suite(str(path)).sentences][2] == '"Go," he said.'
+
+
+def test_the_shapes_of_the_hub(tmp_path: Path) -> None:
+    """An unlabelled test split is marked by -1, ids begin anew in every split, and cells have types of their own."""
+    rows = [{"id": number, "sentence": f"A b {number}.", "label": number, "day": date(2026, 1, 2)} for number in (0, 1)]
+    hidden = [{**row, "label": -1} for row in rows]
+    parts = {"train": datasets.Dataset.from_list(rows), "test": datasets.Dataset.from_list(hidden)}
+    datasets.DatasetDict(parts).save_to_disk(tmp_path / "saved")
+    suite = load_suite(f"hf:{tmp_path / 'saved'}")
+    assert [(each.id, each.label) for each in suite.sentences] == [
+        ("train/0", 0),
+        ("train/1", 1),
+        ("test/0", None),
+        ("test/1", None),
+    ]
+    assert suite.sentences[0].tags["day"] == '"2026-01-02"'
+
+
+def test_not_a_number_is_nothing(tmp_path: Path) -> None:
+    from pyarrow import Table, parquet
+
+    rows = [{"text": "A b.", "rating": float("nan")}, {"text": "C d.", "rating": 2.0}]
+    parquet.write_table(Table.from_pylist(rows), tmp_path / "n.parquet")
+    assert [each.rating for each in load_suite(str(tmp_path / "n.parquet")).sentences] == [None, 2.0]
+
+
+@pytest.mark.parametrize("ending", ["txt", "jsonl", "csv"])
+def test_newlines_of_every_kind_end_a_line(tmp_path: Path, ending: str) -> None:
+    rows = {"txt": ["A b.", "C d.", "E f."], "jsonl": [f'{{"text": "{t}"}}' for t in ("A b.", "C d.", "E f.")]}
+    rows["csv"] = ["text", "A b.", "C d.", "E f."]
+    path = tmp_path / f"mixed.{ending}"
+    ends = ["\r\n", "\n", "\r", "\n"]
+    mixed = "".join(row + end for row, end in zip(rows[ending], ends, strict=False))
+    path.write_bytes(b"\xef\xbb\xbf" + mixed.encode())
+    assert [each.text for each in load_suite(str(path)).sentences] == ["A b.", "C d.", "E f."]
+
+
 def test_what_cannot_be_loaded(tmp_path: Path, monkeypatch) -> None:
     (tmp_path / "bad.parquet").write_bytes(b"PAR1 nonsense")
     with pytest.raises(SuiteError, match="cannot be read as a Parquet file"):
         load_suite(str(tmp_path / "bad.parquet"))
     with pytest.raises(SuiteError, match="cannot be loaded"):
         load_suite(f"hf:{tmp_path / 'nothing'}")
+    with pytest.raises(SuiteError, match="which data set"):
+        load_suite("hf:")
     import sys
 
     monkeypatch.setitem(sys.modules, "datasets", None)

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from acceptability.errors import SuiteError
 from acceptability.suites import load_suite
-from acceptability.suites.notation import expand, read_marks, write_notation
+from acceptability.suites.brackets import expand
+from acceptability.suites.notation import read_marks, write_notation
 from acceptability.suites.pairs import pair, suite_of_pairs
 
 
@@ -99,6 +100,53 @@ def test_expansion(text: str, expected: list[str]) -> None:
     assert [variant.mark + variant.text for variant in expand(text)] == expected
 
 
+@pytest.mark.parametrize(
+    ("line", "example", "text", "label"),
+    [
+        ("(12) a.*The dog bark.", "12a", "The dog bark.", 0),
+        ("(ii) The dog barks.", "ii", "The dog barks.", 1),
+        ("(12') The dog barks.", "12", "The dog barks.", 1),
+        ("12a. The dog barks.", "12a", "The dog barks.", 1),
+        ("12) The dog barks.", "12", "The dog barks.", 1),
+        ("a) The dog barks.", "a", "The dog barks.", 1),
+        ("*(12) The dog bark.", "12", "The dog bark.", 0),
+        ("(12) *a. The dog bark.", "12a", "The dog bark.", 0),
+        ("- He left.", None, "He left.", 1),
+        ("3.5 million people left.", None, "3.5 million people left.", 1),
+        ("It costs 3.50 dollars at 10.30.", None, "It costs 3.50 dollars at 10.30.", 1),
+        (
+            "The COVID-19 pandemic and the pre-WWII era ended.",
+            None,
+            "The COVID-19 pandemic and the pre-WWII era ended.",
+            1,
+        ),
+    ],
+)
+def test_numbers_are_told_from_text(tmp_path: Path, line: str, example: str | None, text: str, label: int) -> None:
+    (sentence,) = read(tmp_path, line).sentences
+    assert (sentence.tags.get("example"), sentence.text, sentence.label) == (example, text, label)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("He said( that) she left.", ["He said she left.", "He said that she left."]),
+        ("(The )dog barks.", ["Dog barks.", "The dog barks."]),
+        ("He left (, too).", ["He left.", "He left, too."]),
+        ("He ate\u00a0(*at) it.", ["He ate it.", "*He ate at it."]),
+        ("* (That) he left.", ["*He left.", "*That he left."]),
+    ],
+)
+def test_spaces_at_the_edges_of_brackets(text: str, expected: list[str]) -> None:
+    assert [variant.mark + variant.text for variant in expand(text)] == expected
+
+
+def test_a_number_alone_is_skipped_with_a_note(tmp_path: Path, caplog) -> None:
+    suite = read(tmp_path, "(12)\na. He left.\n")
+    assert suite.sentences[0].tags["example"] == "12a"
+    assert "line 1: skipped, a number without an example" in caplog.text
+
+
 def test_contrasts_differ_in_one_choice(tmp_path: Path) -> None:
     suite = read(tmp_path, "It [has/*have] (*at) rained.\n")
     assert pairs(suite) == [("It has rained.", "It has at rained."), ("It has rained.", "It have rained.")]
@@ -117,7 +165,7 @@ def test_marks_have_colas_labels_unless_told_otherwise(tmp_path: Path, caplog) -
 
 
 def test_glosses_and_translations_are_skipped_with_a_note(tmp_path: Path, caplog) -> None:
-    text = "(3) a. Taroo-ga hon-o yonda.\nTaro-NOM book-ACC read.PST\n‘Taro read a book.’\nb. *Taroo hon yonda.\n"
+    text = "(3) a. Taroo-ga hon-o yonda.\nTaro-Nom book-ACC read.PST\n‘Taro read a book.’\nb. *Taroo hon yonda.\n"
     with caplog.at_level(logging.WARNING):
         suite = read(tmp_path, text)
     assert [(each.text, each.tags["example"]) for each in suite.sentences] == [
@@ -136,6 +184,11 @@ def test_glosses_and_translations_are_skipped_with_a_note(tmp_path: Path, caplog
         ("(1) a. He (has [not/*no]) left.\n", r"line 1, column 16: '\[' inside '\('"),
         ("He [has] left.\n", r"line 1, column 4: only one alternative"),
         ("He () left.\n", "line 1, column 4: there is nothing in the brackets"),
+        ("Who (do/*does) you like?\n", r"line 1, column 5: alternatives stand in \[ \]"),
+        ("He saw himself/*herself.\n", "line 1, column 16: a star in the middle"),
+        ("(1) He *likes it. (agreement)\n", "line 1, column 8: a star in the middle"),
+        ("**He left.\n", r"line 1, column 1: '\*\*' is no mark"),
+        ("(He left.)\n", "nothing is left of the example"),
         ("[a/b] " * 12, "stands for 4,096 sentences"),
         ("\n\n", "has no examples"),
     ],
@@ -145,7 +198,30 @@ def test_malformed_brackets_are_named_by_line_and_column(tmp_path: Path, text: s
         read(tmp_path, text)
 
 
-PIECES = ["the", "cat", "(old)", "[big]", "a/b", "*x", "?", "sleeps.", "{so}", "\\", "is", "it"]
+PIECES = [
+    "3.5",
+    "1.",
+    "a.",
+    "-",
+    "iPhones",
+    "The",
+    "read-PST",
+    "dog-NOM",
+    "'x'",
+    ". (so)",
+    "the",
+    "cat",
+    "(old)",
+    "[big]",
+    "a/b",
+    "*x",
+    "?",
+    "sleeps.",
+    "{so}",
+    "\\",
+    "is",
+    "it",
+]
 WORDS = st.lists(st.sampled_from(PIECES), min_size=1, max_size=6)
 
 

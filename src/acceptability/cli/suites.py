@@ -128,8 +128,7 @@ def check(
     if not 0.5 < effect < 1:
         raise SpellingError(f"--effect is {effect}; expected a pair accuracy between 0.5 and 1")
     suite = loaded_suite(name, columns, marks)
-    spoken = language or next((entry.language for entry in entries(name)), "en")
-    findings = review(suite, effect=effect, language=spoken)
+    findings = review(suite, effect=effect, language=language or _language(name, suite))
     if as_json:
         print_json([{"kind": each.kind, "message": each.message, "ids": list(each.ids)} for each in findings])
         return
@@ -138,6 +137,15 @@ def check(
         print(f"{each.kind}: {each.message}" + (f": {shown}" if shown else ""))
     if not findings:
         print(f"nothing to remark on in {suite.name}")
+
+
+def _language(name: str, suite: Suite) -> str:
+    """Return the language of a suite: what its sentences say, or its catalog, or English."""
+    tagged = {sentence.tags.get("language") for sentence in suite.sentences}
+    if len(tagged) == 1 and (only := tagged.pop()):
+        return only
+    above = [entry for entry in catalog() if f"{name}/".startswith(f"{entry.id}/")]
+    return next((entry.language for entry in [*entries(name), *above]), "en")
 
 
 def _write(suite: Suite, out: Path, as_json: bool) -> None:

@@ -7,6 +7,7 @@ splits together, with the tag ``split``; a folder on disk stands in the name's p
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -25,7 +26,7 @@ def parquet_rows(content: bytes, where: str) -> tuple[list[str], Rows]:
         table = parquet.read_table(io.BytesIO(content))
     except (ArrowException, OSError, ValueError) as error:
         raise SuiteError(f"{where} cannot be read as a Parquet file: {reason(error)}") from error
-    return list(table.column_names), enumerate(table.to_pylist(), start=1)
+    return list(table.column_names), enumerate((_row(row, "") for row in table.to_pylist()), start=1)
 
 
 def hub_rows(name: str) -> tuple[str, list[str], Rows]:
@@ -35,6 +36,10 @@ def hub_rows(name: str) -> tuple[str, list[str], Rows]:
     except ImportError as error:
         raise MissingExtra(f"hf:{name}", "the library datasets", "'acceptability[data]'") from error
     place, config, revision = _parts(name)
+    if not place:
+        raise SuiteError("hf: which data set? Write hf:owner/name, or hf:FOLDER")
+    if Path(place).is_dir() and revision:
+        raise SuiteError(f"hf:{name}: a folder on disk has no revision")
     try:
         if (Path(place) / "dataset_dict.json").is_file() or (Path(place) / "state.json").is_file():
             found = datasets.load_from_disk(place)
@@ -43,11 +48,19 @@ def hub_rows(name: str) -> tuple[str, list[str], Rows]:
     except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
         raise SuiteError(f"hf:{name} cannot be loaded: {reason(error)}") from error
     splits = dict(found) if isinstance(found, dict) else {"": found}
-    rows: list[Mapping[str, object]] = [
-        {**row, **({"split": str(split)} if len(splits) > 1 else {})} for split, part in splits.items() for row in part
-    ]
+    rows = [_row(row, str(split) if len(splits) > 1 else "") for split, part in splits.items() for row in part]
     header = list(dict.fromkeys(column for row in rows[:1] for column in row))
     return Path(place).name, header, enumerate(rows, start=1)
+
+
+def _row(row: Mapping[str, object], split: str) -> Mapping[str, object]:
+    """Return a row as a file would have it: NaN is nothing, -1 no label, and ids bear their split."""
+    cells = {name: None if isinstance(cell, float) and math.isnan(cell) else cell for name, cell in row.items()}
+    if cells.get("label") == -1:
+        cells["label"] = None
+    if split:
+        cells |= {"split": split} | ({"id": f"{split}/{cells['id']}"} if "id" in cells else {})
+    return cells
 
 
 def _parts(name: str) -> tuple[str, str | None, str | None]:

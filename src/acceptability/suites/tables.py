@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,8 +33,8 @@ ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet")
 _ALIASES = {
     "id": ("id", "sentence_id"),
     "text": ("text", "sentence"),
-    "good": ("good", "sentence_good", "good_sentence"),
-    "bad": ("bad", "sentence_bad", "bad_sentence"),
+    "good": ("good", "sentence_good", "good_sentence", "Good Sentence"),
+    "bad": ("bad", "sentence_bad", "bad_sentence", "Bad Sentence"),
     "rating_good": ("rating_good",),
     "rating_bad": ("rating_bad",),
     "label": ("label",),
@@ -43,6 +44,9 @@ _ALIASES = {
     "better_than": ("better_than",),
 }
 
+_NAMES = re.compile(
+    r"\b(?:good|bad|sentence|acceptable|unacceptable|grammatical|ungrammatical)\b(?!.*[.?!])", re.IGNORECASE
+)
 _OF_PAIRS = ("good", "bad", "rating_good", "rating_bad")
 _log = logging.getLogger(__name__)
 
@@ -92,7 +96,7 @@ def is_table(name: str) -> bool:
 
 def read_table(path: Path, *, columns: Mapping[str, str]) -> Suite:
     """Return the suite that a file holds."""
-    header, rows = rows_of(path)
+    header, rows = (None if columns else _headerless_pairs(path)) or rows_of(path)
     return suite_of_rows(path.stem, str(path), header, rows, columns)
 
 
@@ -145,13 +149,20 @@ def rows_of(path: Path) -> tuple[list[str], Iterable[tuple[int, Row]]]:
         return list(dict.fromkeys(name for _, row in rows for name in row)), rows
     if path.suffix.lower() == ".parquet":
         return parquet_rows(content, str(path))
-    delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
-    header, numbered = delimited(content, str(path), delimiter=delimiter)
-    if len(header) == 2 and all(" " in cell.strip() for cell in header):
-        _log.info("%s: two columns of sentences and no header: read as pairs, the better one first", path)
-        named = f"good{delimiter}bad\n".encode() + content.removeprefix(b"\xef\xbb\xbf")
-        return delimited(named, str(path), delimiter=delimiter)
-    return header, numbered
+    return delimited(content, str(path), delimiter="\t" if path.suffix.lower() == ".tsv" else ",")
+
+
+def _headerless_pairs(path: Path) -> tuple[list[str], Iterable[tuple[int, Row]]] | None:
+    """Return the rows of a TSV file of two columns that has sentences where a header would be; else None."""
+    if path.suffix.lower() != ".tsv" or not path.is_file():
+        return None
+    rows = [(number, line.split("\t")) for number, line in lines(path.read_bytes(), str(path))]
+    first = rows[0][1] if rows else []
+    is_sentences = len(first) == 2 and all(" " in cell.strip() and not _NAMES.search(cell) for cell in first)
+    if not is_sentences or any(len(row) != 2 for _, row in rows):
+        return None
+    _log.info("%s: two columns of sentences and no header: read as pairs, the better one first", path)
+    return ["good", "bad"], [(number, {"good": good, "bad": bad}) for number, (good, bad) in rows]
 
 
 def _json_rows(content: bytes, where: str) -> Iterator[tuple[int, Row]]:
@@ -242,13 +253,13 @@ def _take(draft: _Draft, row: Row, found: Mapping[str, str], place: int, line: i
 
 
 def _is_empty(cell: Cell) -> bool:
-    return cell is None or cell == ""
+    return cell is None or (isinstance(cell, str) and cell == "")
 
 
 def _string(cell: Cell) -> str:
     if cell is None:
         return ""
-    return cell if isinstance(cell, str) else json.dumps(cell, ensure_ascii=False)
+    return cell if isinstance(cell, str) else json.dumps(cell, ensure_ascii=False, default=str)
 
 
 def _text(cell: Cell) -> str:
