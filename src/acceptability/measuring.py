@@ -57,23 +57,21 @@ def evaluate(
         measures: Measures or their spellings; by default those that the suite can answer.
         by: A tag: results for each of its values come too, and their macro mean.
     """
-    for name, given in (("models", models), ("reductions", reductions), ("measures", measures)):
-        check_list(name, given)
-    suite = as_suite(suite)
-    asked = checked_measures(suite, measures, by=by, resample_by=bootstrap.by if bootstrap else "")
-    for model in models:
-        as_model(model)
-    return [
-        result
-        for model in models
-        for scores in scored(suite, model, list(reductions) or [None], region=region, progress=progress)
-        for result in measure(suite, scores, asked, by=by, bootstrap=bootstrap)
-    ]
+    return evaluate_all(
+        [as_suite(suite)],
+        models,
+        reductions=reductions,
+        measures=measures,
+        by=by,
+        region=region,
+        bootstrap=bootstrap,
+        progress=progress,
+    )
 
 
 def evaluate_all(
     suites: Sequence[Suite],
-    models: Sequence[str],
+    models: Sequence[str | Model],
     *,
     reductions: Sequence[str] = (),
     measures: Sequence[str | Measure] = (),
@@ -86,26 +84,20 @@ def evaluate_all(
 
     Everything is checked before anything is scored, and each model is opened once.
     """
+    for name, given in (("models", models), ("reductions", reductions), ("measures", measures)):
+        check_list(name, given)
     for suite in suites:
         checked_measures(suite, measures, by=by, resample_by=bootstrap.by if bootstrap else "")
     for model in models:
         as_model(model)
-    results: dict[int, list[Result]] = {place: [] for place in range(len(suites))}
+    results: list[list[Result]] = [[] for _ in suites]
     for model in models:
         _, in_use = as_model(model)
-        for place, suite in enumerate(suites):
-            results[place] += evaluate(
-                suite,
-                [model],
-                reductions=reductions,
-                measures=measures,
-                by=by,
-                region=region,
-                bootstrap=bootstrap,
-                progress=progress,
-            )
+        for suite, found in zip(suites, results, strict=True):
+            for scores in scored(suite, model, list(reductions) or [None], region=region, progress=progress):
+                found += measure(suite, scores, measures, by=by, bootstrap=bootstrap)
         del in_use
-    return [result for found in results.values() for result in found]
+    return [result for found in results for result in found]
 
 
 def measure(
