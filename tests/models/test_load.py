@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 
 import pytest
@@ -47,14 +49,14 @@ def test_uniform_knows_only_length() -> None:
         model.encode([Query("a", target=(1, 1))])
 
 
-def test_loading_a_neural_model_does_not_import_torch(causal_dir, own_home) -> None:
-    """The second run of a command must not wait for torch."""
-    import os
-    import subprocess
-
-    code = f"from acceptability import load_model; print(load_model({f'causal:{causal_dir}'!r}).signature)"
-    env = {**os.environ, "ACCEPTABILITY_HOME": str(own_home)}
-    first = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True).stdout
+def test_a_second_run_does_not_even_import_torch(causal_dir, own_home, tmp_path) -> None:
+    """What is stored needs no model: not its weights, not its tokenizer, not the libraries that read them."""
+    (tmp_path / "two.csv").write_text("good,bad\nThe cats sleep.,The cats that.\n")
+    suite, model = str(tmp_path / "two.csv"), f"causal:{causal_dir}"
+    code = f"from acceptability import evaluate; print(evaluate({suite!r}, [{model!r}])[0])"
     watch = code + "; import sys; assert not {'torch', 'transformers'} & set(sys.modules), 'loaded'"
-    second = subprocess.run([sys.executable, "-c", watch], env=env, capture_output=True, text=True, check=True).stdout
-    assert first == second != ""
+    env = {**os.environ, "ACCEPTABILITY_HOME": str(own_home)}
+    refused = subprocess.run([sys.executable, "-c", watch], env=env, capture_output=True, text=True)
+    assert "loaded" in refused.stderr, "the first run needs the model"
+    done = subprocess.run([sys.executable, "-c", watch], env=env, capture_output=True, text=True, check=True)
+    assert done.stdout == refused.stdout != ""
