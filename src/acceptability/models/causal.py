@@ -11,43 +11,48 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from acceptability.errors import ModelError, QueryError
 from acceptability.models.files import checked_bool, remembered
 from acceptability.models.huggingface import (
+    BUDGETS,
     Checkpoint,
     check_length,
     checked_dtype,
     checkpoint,
     enough_memory,
     in_target,
-    logprobs_at,
-    padded,
     within,
 )
 from acceptability.spelling import write
 from acceptability.types import Query, Span, TokenScores
 
+if TYPE_CHECKING:
+    from acceptability.models.left_to_right import CausalPass
+
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Tokens:
-    """A query as token ids, with the places whose log-probability is wanted."""
+    """A query as token ids, with the places whose log-probability is wanted.
+
+    Args:
+        prefix: The tokens that the network must read: all before the last one that is scored.
+    """
 
     query: Query
-    ids: tuple[int, ...]
-    scored: tuple[int, ...]
-    tokens: tuple[str, ...]
-    offsets: tuple[Span, ...]
+    ids: Sequence[int]
+    prefix: Sequence[int]
+    scored: Sequence[int]
+    tokens: Sequence[str]
+    offsets: Sequence[Span]
 
     @property
     def size(self) -> int:
-        """The number of tokens."""
-        return len(self.ids)
+        """The number of tokens that the network reads."""
+        return len(self.prefix)
 
 
 @dataclass(frozen=True)
@@ -84,75 +89,95 @@ class Causal:
             )
         return net
 
-    def encode(self, queries: Sequence[Query]) -> list[Tokens]:
-        """Return the queries as tokens, all tokenized at once."""
-        coded = self.files.tokenizer(
-            [query.full for query in queries], add_special_tokens=False, return_offsets_mapping=True, verbose=False
-        )
-        if self.start == "auto" and self.bos is None:
-            _log.warning("%s has no start token: first tokens are not scored; bos='TOKEN' names one", self.files.name)
-        frame = self._before, self._after, self.files.positions
-        return [
-            self._tokens(index, query, (coded["input_ids"][index], coded["offset_mapping"][index]), frame)
-            for index, query in enumerate(queries)
-        ]
+    @cached_property
+    def forward(self) -> CausalPass:
+        """The fastest way through the network that gives what the plain way gives."""
+        from acceptability.models.left_to_right import causal_pass
 
-    def _tokens(
-        self,
-        index: int,
-        query: Query,
-        coded: tuple[list[int], list[Span]],
-        frame: tuple[list[int], list[int], int],
-    ) -> Tokens:
-        (ids, offsets), (before, after, limit) = coded, frame
-        check_length(len(before) + len(ids) + len(after), limit, index)
-        wanted = [place for place in in_target(query, offsets) if place + len(before) > 0]
-        unknown = self.files.tokenizer.unk_token_id
-        if not wanted or all(ids[place] == unknown for place in wanted):
-            raise QueryError(index, "the model scores none of its tokens: too short, or only unknown ones")
-        tokens = self.files.tokenizer.convert_ids_to_tokens([ids[place] for place in wanted])
-        spans = [within(query, offsets[place]) for place in wanted]
-        scored = [place + len(before) for place in wanted]
-        if after and not query.target:
-            tokens.append(self.files.tokenizer.eos_token)
-            spans.append((len(query.text),) * 2)
-            scored.append(len(before) + len(ids))
-        return Tokens(query, (*before, *ids, *after), tuple(scored), tuple(tokens), tuple(spans))
+        return causal_pass(self.net, self.files.name)
 
     @property
-    def _before(self) -> list[int]:
+    def packing(self) -> str:
+        """Which queries should go through the network together."""
+        return self.forward.packing
+
+    @property
+    def budget(self) -> int:
+        """How many tokens should go through it at once."""
+        return BUDGETS[self.net.device.type]
+
+    @property
+    def lanes(self) -> int:
+        """How many batches may be under way at once: on a GPU the next is made ready while one is computed."""
+        return 1 if self.net.device.type == "cpu" else 2
+
+    def encode(self, queries: Sequence[Query]) -> list[Tokens]:
+        """Return the queries as tokens, all tokenized at once."""
+        coded = self.files.encoded([query.full for query in queries], special=False)
+        if self.start == "auto" and self.bos is None:
+            _log.warning("%s has no start token: first tokens are not scored; bos='TOKEN' names one", self.files.name)
+        frame = Frame(self._before, self._after, self.files.tokenizer.eos_token, self.files.positions)
+        unknown = self.files.tokenizer.unk_token_id
+        return [
+            _tokens(index, query, each, frame, unknown)
+            for index, (query, each) in enumerate(zip(queries, coded, strict=True))
+        ]
+
+    @property
+    def _before(self) -> tuple[int, ...]:
         if self.bos is None:
-            return []
+            return ()
         vocabulary = self.files.tokenizer.get_vocab()
         if self.bos not in vocabulary:
             raise ModelError(f"{self.files.name} has no token {self.bos!r} to start with; choose another bos")
-        return [vocabulary[self.bos]]
+        return (vocabulary[self.bos],)
 
     @property
-    def _after(self) -> list[int]:
+    def _after(self) -> tuple[int, ...]:
         if not self.eos:
-            return []
+            return ()
         if self.files.tokenizer.eos_token_id is None:
             raise ModelError(f"{self.files.name} has no end token; leave eos=True away")
-        return [self.files.tokenizer.eos_token_id]
+        return (self.files.tokenizer.eos_token_id,)
 
     def run(self, batch: Sequence[Tokens]) -> list[TokenScores]:
         """Return the log-probability of every wanted token, from one forward pass."""
-        import torch
-
-        ids, mask = padded([each.ids for each in batch], 0)
-        rows = torch.tensor([row for row, each in enumerate(batch) for _ in each.scored])
-        places = torch.tensor([place for each in batch for place in each.scored])
-        net = self.net
-        with enough_memory(f"{self.files.name}: a batch of {len(batch)} texts"), torch.inference_mode():
-            logits = net(input_ids=ids.to(net.device), attention_mask=mask.to(net.device), use_cache=False).logits
-            # The token at a place is predicted one place before it.
-            logprobs = logprobs_at(logits[rows, places - 1], ids[rows, places])
-        ends = np.cumsum([len(each.scored) for each in batch])[:-1]
+        with enough_memory(f"{self.files.name}: a batch of {len(batch)} texts"):
+            found = self.forward([(each.ids, each.prefix, each.scored) for each in batch])
         return [
-            TokenScores(each.query.text, each.tokens, each.offsets, part)
-            for each, part in zip(batch, np.split(logprobs, ends), strict=True)
+            TokenScores(each.query.text, tuple(each.tokens), tuple(each.offsets), part)
+            for each, part in zip(batch, found, strict=True)
         ]
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What stands before and after every text, and how long it may be with it."""
+
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    end: str | None
+    limit: int
+
+
+def _tokens(index: int, query: Query, coded: Any, frame: Frame, unknown: int | None) -> Tokens:
+    ids, tokens, offsets, shift = coded.ids, coded.tokens, coded.offsets, len(frame.before)
+    check_length(shift + len(ids) + len(frame.after), frame.limit, index)
+    scored: Sequence[int] = range(max(shift, 1), shift + len(ids))
+    if query.target or query.context:
+        wanted = [place for place in in_target(query, offsets) if place + shift > 0]
+        tokens = [tokens[place] for place in wanted]
+        offsets = [within(query, offsets[place]) for place in wanted]
+        scored = [place + shift for place in wanted]
+    elif not shift:
+        tokens, offsets = tokens[1:], offsets[1:]
+    if not scored or (unknown is not None and all(ids[place - shift] == unknown for place in scored)):
+        raise QueryError(index, "the model scores none of its tokens: too short, or only unknown ones")
+    if frame.after and not query.target:
+        tokens, offsets = [*tokens, frame.end], [*offsets, (len(query.text),) * 2]
+        scored = [*scored, shift + len(ids)]
+    framed = (*frame.before, *ids, *frame.after)
+    return Tokens(query, framed, framed[: scored[-1]], scored, tokens, offsets)
 
 
 def open_model(

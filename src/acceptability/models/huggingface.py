@@ -31,6 +31,9 @@ _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?\Z")
 _PADDED_POSITIONS = ("roberta", "camembert", "xlm", "mpnet", "longformer")
 _DTYPES = ("float32", "bfloat16", "float16")
 
+BUDGETS = {"cpu": 1024, "cuda": 32_768, "mps": 8192}
+"""How many token positions go through a network at once, by kind of device."""
+
 
 @dataclass(frozen=True)
 class Checkpoint:
@@ -61,6 +64,13 @@ class Checkpoint:
                 "Convert it to a tokenizer.json first."
             )
         return tokenizer
+
+    def encoded(self, texts: Sequence[str], *, special: bool) -> Any:
+        """Return each text as tokens with their places, all at once, neither cut nor padded."""
+        backend = self.tokenizer.backend_tokenizer
+        backend.no_truncation()
+        backend.no_padding()
+        return backend.encode_batch(texts, add_special_tokens=special)
 
     @cached_property
     def config(self) -> Any:

@@ -1,0 +1,106 @@
+"""The head of a network of transformers, computed only where a score is asked for, a few rows at a time.
+
+A network is cut between its body and its head, so that the head, with a whole vocabulary
+behind it, sees only the positions that are scored. The cut holds for every architecture
+that is built in the usual way, and is tried before it is relied on.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from acceptability.models.trie import Ints
+
+_LOGITS = {"cpu": 64 << 20, "cuda": 512 << 20}
+"""How many bytes of logits stand in memory at once."""
+
+_ROWS_AT_ONCE = 64
+"""How many rows of logits stay in the cache of a CPU."""
+
+NOISE = {torch.float32: 1e-3, torch.bfloat16: 0.3, torch.float16: 0.03}
+"""How far two ways of computing the same log-probability may differ, by precision."""
+
+_now = threading.local()
+"""The states that stand for the body's, in the thread that asks the head alone."""
+
+
+class Unfit(Exception):
+    """A network that is not built in the usual way."""
+
+
+def logprobs(net: Any, states: Any, rows: Ints, targets: Ints) -> NDArray[np.float32]:
+    """Return the log-probability of each target token at a row of the body's states, in float32.
+
+    Args:
+        states: One row of hidden states for each position that was computed.
+        rows: Which row predicts each target.
+        targets: The tokens asked for.
+    """
+    order = np.argsort(rows, kind="stable")
+    needed, inverse = np.unique(rows[order], return_inverse=True)
+    device = states.device
+    chosen = states[on(device, needed)]
+    wanted, where = on(device, targets[order]), on(device, inverse)
+    vocabulary = net.get_output_embeddings().out_features
+    step = max(1, _LOGITS[device.type] // (4 * vocabulary))
+    found = []
+    for start in range(0, len(needed), step):
+        first, last = np.searchsorted(inverse, (start, start + step))
+        table = headed(net, chosen[start : start + step])
+        found.append(_picked(table, where[first:last] - start, wanted[first:last]))
+    result = np.empty(len(rows), np.float32)
+    result[order] = torch.cat(found).cpu().numpy()
+    return result
+
+
+def _picked(logits: Any, rows: Any, targets: Any) -> Any:
+    """Return the log-probabilities of targets in rows of logits."""
+    if logits.device.type == "cpu":
+        sums = torch.cat([_log_sum(part.float()) for part in logits.split(_ROWS_AT_ONCE)])
+    else:
+        sums = logits.float().logsumexp(1)
+    return logits[rows, targets].float() - sums[rows]
+
+
+def _log_sum(logits: Any) -> Any:
+    """Return the logsumexp of each row by the one operation that a CPU does in a single pass."""
+    return logits[:, 0] - logits.log_softmax(1)[:, 0]
+
+
+def headed(net: Any, states: Any) -> Any:
+    """Return the logits that the head of a network gives to rows of its body's states."""
+    _now.states = states
+    try:
+        blank = torch.zeros((1, len(states)), dtype=torch.long, device=states.device)
+        return net(input_ids=blank).logits[0]
+    finally:
+        _now.states = None
+
+
+def split(net: Any) -> None:
+    """Let the head of a network be used without its body."""
+    from transformers.modeling_outputs import BaseModelOutputWithPastAndCrossAttentions
+
+    body = net.base_model
+    if body is net:
+        raise Unfit("its head cannot be told from its body")
+    whole = body.forward
+
+    def forward(*args: Any, **options: Any) -> Any:
+        given = getattr(_now, "states", None)
+        if given is None:
+            return whole(*args, **options)
+        return BaseModelOutputWithPastAndCrossAttentions(last_hidden_state=given.unsqueeze(0))
+
+    body.forward = forward
+
+
+def on(device: Any, array: NDArray[Any]) -> Any:
+    """Return an array as a tensor on a device."""
+    made = torch.from_numpy(np.ascontiguousarray(array))
+    return made if device.type == "cpu" else made.pin_memory().to(device, non_blocking=True)

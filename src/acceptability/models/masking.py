@@ -1,0 +1,143 @@
+"""Masked copies through a masked network: all of one length, the head and the last layer only where it counts.
+
+The last layer of a BERT-like network is needed at the scored position alone: all that
+follows its attention is computed there and nowhere else.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from acceptability.models.head import NOISE, Unfit, logprobs, on, split
+from acceptability.models.packed import pack
+from acceptability.models.trie import Ints
+
+_log = logging.getLogger(__name__)
+_now = threading.local()
+"""The positions that are scored, in the thread whose pass it is."""
+
+
+@dataclass(frozen=True, eq=False)
+class Copies:
+    """Masked copies of texts that all have the same length, and what is asked of them.
+
+    Args:
+        shown: The tokens of each copy, with masks.
+        rows: In which copy each target stands.
+        places: Where in it.
+        targets: The tokens behind the masks.
+    """
+
+    shown: Ints
+    rows: Ints
+    places: Ints
+    targets: Ints
+
+
+class MaskedPass(Protocol):
+    """A way through a masked network."""
+
+    def __call__(self, given: Copies) -> NDArray[np.float32]:
+        """Return the log-probability of each target."""
+        ...
+
+
+class WholeRows:
+    """The plain way: all of the network at all places."""
+
+    def __init__(self, net: Any) -> None:
+        self.net = net
+
+    @torch.inference_mode()
+    def __call__(self, given: Copies) -> NDArray[np.float32]:
+        """Return the log-probability of each target."""
+        device = self.net.device
+        shown = on(device, given.shown)
+        logits = self.net(input_ids=shown, attention_mask=torch.ones_like(shown)).logits
+        table = logits[on(device, given.rows), on(device, given.places)].float().log_softmax(1)
+        found: NDArray[np.float32] = table.gather(1, on(device, given.targets)[:, None])[:, 0].cpu().numpy()
+        return found
+
+
+class ScoredRows:
+    """The fast way: the head, and where the network allows it the last layer, only where a token is scored."""
+
+    def __init__(self, net: Any) -> None:
+        self.net = net
+
+    @torch.inference_mode()
+    def __call__(self, given: Copies) -> NDArray[np.float32]:
+        """Return the log-probability of each target."""
+        device = self.net.device
+        cells = given.rows * given.shown.shape[1] + given.places
+        _now.cells = on(device, cells)
+        try:
+            states = self.net.base_model(input_ids=on(device, given.shown)).last_hidden_state
+        finally:
+            _now.cells = None
+        if states.shape[0] == 1 and states.shape[1] == len(cells) != given.shown.size:
+            states = states[0]
+        else:
+            states = states.flatten(0, 1)[on(device, cells)]
+        return logprobs(self.net, states, np.arange(len(cells)), given.targets)
+
+
+def masked_pass(net: Any, name: str) -> MaskedPass:
+    """Return the fastest way through a network that gives what the plain way gives."""
+    plain = WholeRows(net)
+    sample = _sample(net)
+    expected = plain(sample)
+    try:
+        with _prepared(net):
+            fast = ScoredRows(net)
+            gap = float(np.abs(expected - fast(sample)).max())
+        if gap < NOISE[net.dtype]:
+            return fast
+        problem = f"its scores would differ by {gap:.2g}"
+    except Unfit as error:
+        problem = str(error)
+    _log.info("%s takes the plain way, which is slower: %s", name, problem)
+    return plain
+
+
+@contextmanager
+def _prepared(net: Any) -> Iterator[None]:
+    """Make a network ready for the fast way; whatever its code makes of that is a reason not to take it."""
+    try:
+        split(net)
+        _shorten(net)
+        if net.device.type == "cpu":
+            pack(net)
+        yield
+    except (TypeError, ValueError, AttributeError, IndexError, KeyError, RuntimeError) as error:
+        raise Unfit(f"{type(error).__name__}: {error}") from error
+
+
+def _shorten(net: Any) -> None:
+    """Let the last layer of a BERT-like network go on from its attention at the scored places alone."""
+    layers = getattr(getattr(net.base_model, "encoder", None), "layer", None)
+    output = getattr(getattr(layers[-1], "attention", None), "output", None) if layers else None
+    if output is not None:
+        output.register_forward_pre_hook(_at_scored_places)
+
+
+def _at_scored_places(_: Any, given: tuple[Any, ...]) -> tuple[Any, ...]:
+    cells = getattr(_now, "cells", None)
+    if cells is None:
+        return given
+    return tuple(each.flatten(0, 1)[cells].unsqueeze(0) for each in given)
+
+
+def _sample(net: Any) -> Copies:
+    """Return three rows with different places asked for."""
+    tokens = np.random.default_rng(0).integers(0, net.config.get_text_config().vocab_size, (3, 6))
+    return Copies(tokens, np.array([0, 1, 2, 2]), np.array([1, 3, 2, 4]), np.array([5, 1, 2, 3]))

@@ -1,0 +1,92 @@
+"""Causal networks on a trie of tokens: what sentences share at their beginning is computed once.
+
+All nodes of the trie go through the layers of the network as one flat row, without padding.
+Only attention must know better: it is replaced by one that lets each token see the
+tokens before it in its own sentence. This works for every decoder of transformers that takes
+its attention and its positions from outside; whether one does is tried before it is relied on.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import torch
+
+from acceptability.models.head import Unfit, on
+from acceptability.models.trie import Trie
+
+_NAME = "acceptability_trie"
+_KNOWN = {"position_ids", "use_cache", "cache_position", "output_attentions", "is_causal", "dropout", "layer_type"}
+_now = threading.local()
+"""The trie that goes through the network, in the thread that runs it."""
+
+
+def share_prefixes(net: Any) -> None:
+    """Let a network take tries."""
+    from transformers import AttentionInterface
+
+    AttentionInterface.register(_NAME, _attend)
+    try:
+        net.set_attn_implementation(_NAME)
+    except (ValueError, AttributeError, ImportError) as error:
+        raise Unfit("its attention cannot be replaced") from error
+
+
+def states(net: Any, given: Trie) -> Any:
+    """Return the hidden states of the body at each node of a trie."""
+    device = net.device
+    path, born = given.branches()
+    _now.shape = path.shape
+    _now.path, _now.born = on(device, path.ravel()), on(device, born)
+    _now.called = False
+    try:
+        made = net.base_model(
+            input_ids=on(device, given.ids[None]), position_ids=on(device, given.depths[None]), use_cache=False
+        )
+    finally:
+        _now.path = None
+    if not _now.called:
+        raise Unfit("it does not use the attention that it is given")
+    return made.last_hidden_state[0]
+
+
+def _attend(
+    module: Any,
+    query: Any,
+    key: Any,
+    value: Any,
+    attention_mask: Any,
+    scaling: float | None = None,
+    sliding_window: int | None = None,
+    **others: Any,
+) -> tuple[Any, None]:
+    """Return what each node takes from those before it in its own sentence."""
+    odd = [name for name, each in others.items() if name not in _KNOWN and each is not None]
+    if odd or getattr(_now, "path", None) is None or not getattr(module, "is_causal", True):
+        raise Unfit(f"its attention takes {', '.join(odd) or 'more than one row'}")
+    _now.called = True
+    height, width = _now.shape
+    seen = _unrolled(query), _unrolled(key), _unrolled(value)
+    mask = _window(width, sliding_window, query.device) if sliding_window and sliding_window < width else None
+    made = torch.nn.functional.scaled_dot_product_attention(
+        *seen,
+        attn_mask=mask,
+        is_causal=mask is None,
+        scale=scaling,
+        enable_gqa=key.shape[1] != query.shape[1],
+    )
+    flat = made.transpose(1, 2).reshape(height * width, *made.shape[1::2])
+    return flat.index_select(0, _now.born).unsqueeze(0), None
+
+
+def _unrolled(states: Any) -> Any:
+    """Return the states of a trie's nodes as those of whole sentences: sentence × head × place × dimension."""
+    nodes = states[0].transpose(0, 1)
+    return nodes.index_select(0, _now.path).view(*_now.shape, *nodes.shape[1:]).transpose(1, 2)
+
+
+def _window(width: int, span: int, device: Any) -> Any:
+    places = torch.arange(width, device=device)
+    behind = places[:, None] - places[None, :]
+    return (behind >= 0) & (behind < span)
