@@ -19,7 +19,7 @@ RANKS = [
     {"registry"},
     {"types"},
     {"protocols"},
-    {"suites", "models", "unigrams", "measures", "stats"},
+    {"request", "suites", "models", "unigrams", "measures", "stats"},
     {"reductions"},
     {"store", "engine"},
     {"scoring", "review"},

@@ -8,15 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from acceptability import registry
 from acceptability.engine.local import answers
-from acceptability.errors import ModelError, QueryError, ScoreError, SpellingError, SuiteError, shorten
+from acceptability.errors import ModelError, QueryError, ScoreError, SpellingError, shorten
 from acceptability.models import load_model
 from acceptability.protocols import Model, Reduction
 from acceptability.reductions import LP, AgainstUnigrams, LogOdds
+from acceptability.request import Request
 from acceptability.store.said import Store
 from acceptability.suites import load_suite
-from acceptability.types import LabelScores, Query, Said, Scores, Sentence, Suite
+from acceptability.types import LabelScores, Said, Scores, Sentence, Suite
 
 Progress = Callable[[str, int, int], None]
 """Told the model's name, how many queries are answered, and how many there are."""
@@ -60,8 +63,7 @@ def scored(
     """Return the scores of a suite under several reductions, from one pass of the model."""
     suite, (name, opened) = as_suite(suite), as_model(model)
     makers = [_Scorer(load_reduction(each) if each else None) for each in reductions]
-    queries = [_query(sentence, region) for sentence in suite.sentences]
-    for place, said in _asked(opened, name, suite, queries, progress):
+    for place, said in _asked(opened, name, suite, region, progress):
         for maker in makers:
             maker.take(suite.sentences[place].id, said)
     where = f"#{region}" if region else ""
@@ -109,7 +111,7 @@ def tokens(
 ) -> Iterator[tuple[Sentence, Said]]:
     """Yield each sentence of a suite with what the model said to it."""
     suite, (name, opened) = as_suite(suite), as_model(model)
-    said = dict(_asked(opened, name, suite, [_query(each, None) for each in suite.sentences], progress))
+    said = dict(_asked(opened, name, suite, None, progress))
     for place, sentence in enumerate(suite.sentences):
         yield sentence, said[place]
 
@@ -159,42 +161,29 @@ def _default_reduction(said: Said) -> Reduction:
     return LogOdds() if isinstance(said, LabelScores) else LP()
 
 
-def _query(sentence: Sentence, region: str | None) -> Query:
-    context = sentence.tags.get("context", "")
-    if region is None:
-        return Query(sentence.text, context)
-    if region not in sentence.regions:
-        has = ", ".join(sentence.regions) or "none"
-        raise SuiteError(f"sentence {sentence.id!r} has no region {region!r}; its regions: {has}")
-    return Query(sentence.text, context, sentence.regions[region])
-
-
 def _asked(
-    model: Model, name: str, suite: Suite, queries: Sequence[Query], progress: Progress | None
+    model: Model, name: str, suite: Suite, region: str | None, progress: Progress | None
 ) -> Iterator[tuple[int, Said]]:
-    """Yield what a model says to each query: first from the store, then from the model itself."""
-    places: dict[str, list[int]] = {}
-    for place, query in enumerate(queries):
-        places.setdefault(query.key, []).append(place)
-    distinct = [queries[found[0]] for found in places.values()]
-    keys = list(places)
-    done: set[str] = set()
+    """Yield what a model says to each sentence: first from the store, then from the model itself."""
+    request = Request(suite, region)
+    is_known = np.zeros(len(request), bool)
     with Store() as store:
-        for key, said in store.known(model.signature, distinct):
-            done.add(key)
-            yield from ((place, said) for place in places[key])
-        _tell(progress, name, len(done), len(keys))
-        if len(done) == len(keys):
+        for place, said in store.known(model.signature, request.keys, lambda place: request[place].text):
+            is_known[place] = True
+            yield from ((sentence, said) for sentence in request.sentences(place))
+        _tell(progress, name, int(is_known.sum()), len(request))
+        if is_known.all():
             return
+        done = int(is_known.sum())
         try:
-            for batch in answers(model, distinct, lambda place: keys[place] in done):
-                store.add(model.signature, [(distinct[place], said) for place, said in batch])
+            for batch in answers(model, request, is_known.__getitem__):
+                store.add(model.signature, [(request.keys[place], said) for place, said in batch])
                 for place, said in batch:
-                    done.add(keys[place])
-                    yield from ((each, said) for each in places[keys[place]])
-                _tell(progress, name, len(done), len(keys))
+                    yield from ((sentence, said) for sentence in request.sentences(place))
+                done += len(batch)
+                _tell(progress, name, done, len(request))
         except QueryError as error:
-            raise _named(error, suite.sentences[places[keys[error.index]][0]], name) from error
+            raise _named(error, suite.sentences[request.sentences(error.index)[0]], name) from error
 
 
 def _named(error: QueryError, sentence: Sentence, model: str) -> ModelError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections import Counter
@@ -171,6 +172,10 @@ def _canonical(each: Sentence) -> str:
     return json.dumps(row, ensure_ascii=True)
 
 
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
     """What a model is asked: a text, perhaps after a context, perhaps only about a part of it.
@@ -198,10 +203,10 @@ class Query:
         return len(self.full) - len(self.text)
 
     @property
-    def key(self) -> str:
+    def key(self) -> bytes:
         """A fingerprint that tells this query from all others."""
         parts = [self.text, self.context, *map(str, self.target or ())]
-        return fingerprint((part.encode("utf-8", "surrogatepass") for part in parts), digits=32)
+        return _digest("".join([f"{len(part)}:{part}" for part in parts]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

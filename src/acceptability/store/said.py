@@ -11,8 +11,9 @@ import json
 import sqlite3
 import struct
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 
@@ -20,9 +21,9 @@ import numpy as np
 
 from acceptability.errors import StoreError
 from acceptability.home import home
-from acceptability.types import LabelScores, Query, Said, TokenScores
+from acceptability.types import LabelScores, Said, TokenScores
 
-_VERSION = 1
+_VERSION = 2
 _SECONDS_TO_WAIT = 60.0
 _KEYS_AT_ONCE = 500
 _SCHEMA = """
@@ -52,24 +53,29 @@ class Store:
     ) -> None:
         self._database.close()
 
-    def known(self, model: str, queries: Sequence[Query]) -> Iterator[tuple[str, Said]]:
-        """Yield what the model has said already to any of the queries, with the query's key."""
-        texts = {query.key: query.text for query in queries}
-        keys = list(texts)
-        for start in range(0, len(keys), _KEYS_AT_ONCE):
-            for key, answer in self._rows(model, keys[start : start + _KEYS_AT_ONCE]):
-                yield key, self._read(answer, texts[key])
+    def known(self, model: str, keys: Sequence[bytes], text: Callable[[int], str]) -> Iterator[tuple[int, Said]]:
+        """Yield what the model has said already to any of the queries with these keys, with its place among them.
 
-    def _rows(self, model: str, keys: Sequence[str]) -> list[tuple[str, bytes]]:
-        marks = ",".join("?" * len(keys))
-        ask = f"SELECT query, answer FROM said JOIN model ON model = number WHERE signature = ? AND query IN ({marks})"
+        Args:
+            text: Gives the text of the query at a place.
+        """
         with self._guarded():
-            rows = self._database.execute(ask, [model, *map(bytes.fromhex, keys)]).fetchall()
-        return [(key.hex(), answer) for key, answer in rows]
+            found = self._database.execute("SELECT number FROM model WHERE signature = ?", [model]).fetchone()
+        for start in range(0, len(keys) if found else 0, _KEYS_AT_ONCE):
+            places = {key: start + place for place, key in enumerate(keys[start : start + _KEYS_AT_ONCE])}
+            for key, answer in self._rows(found[0], list(places)):
+                yield places[key], self._read(answer, text(places[key]))
 
-    def add(self, model: str, answers: Iterable[tuple[Query, Said]]) -> None:
-        """Keep what the model said to some queries, all or nothing."""
-        rows = [(bytes.fromhex(query.key), _written(said)) for query, said in answers]
+    def _rows(self, number: int, keys: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
+        marks = ",".join("?" * len(keys))
+        with self._guarded():
+            return self._database.execute(
+                f"SELECT query, answer FROM said WHERE model = ? AND query IN ({marks})", [number, *keys]
+            ).fetchall()
+
+    def add(self, model: str, answers: Iterable[tuple[bytes, Said]]) -> None:
+        """Keep what the model said to queries of some keys, all or nothing."""
+        rows = [(key, _written(said)) for key, said in answers]
         with self._guarded(), self._transaction():
             number = self._number(model)
             self._database.executemany("INSERT OR IGNORE INTO said VALUES (?, ?, ?)", [(number, *row) for row in rows])
@@ -143,14 +149,17 @@ _CHECK = "Check that its folder can be written to and has space, or name another
 
 
 def _written(said: Said) -> bytes:
-    """Return an answer as bytes: checksum, kind, then tokens, offsets and log-probabilities, or two logits."""
+    """Return an answer as bytes: checksum, kind, then offsets, log-probabilities and tokens, or two logits."""
     if isinstance(said, LabelScores):
         body = b"L" + struct.pack("<dd", *said.logits)
     else:
-        tokens = json.dumps(said.tokens, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
-        offsets = np.array(said.offsets, dtype="<u4").tobytes()
-        logprobs = said.logprobs.astype("<f4").tobytes()
-        body = b"T" + struct.pack("<I", len(said.tokens)) + offsets + logprobs + tokens
+        offsets = struct.pack(f"<{2 * len(said.offsets)}I", *chain.from_iterable(said.offsets))
+        logprobs = said.logprobs.astype("<f4", copy=False).tobytes()
+        kind, tokens = b"T", "\0".join(said.tokens)
+        if tokens.count("\0") >= len(said.tokens):  # a token has the separator in it
+            kind, tokens = b"J", json.dumps(said.tokens, ensure_ascii=False, separators=(",", ":"))
+        count = struct.pack("<I", len(said.tokens))
+        body = b"".join((kind, count, offsets, logprobs, tokens.encode("utf-8", "surrogatepass")))
     return struct.pack("<I", zlib.crc32(body)) + body
 
 
@@ -163,7 +172,8 @@ def _read(answer: bytes, text: str) -> Said | None:
         bad, good = struct.unpack("<dd", body[1:])
         return LabelScores(text, (bad, good))
     (count,) = struct.unpack_from("<I", body, 1)
-    offsets = np.frombuffer(body, dtype="<u4", count=2 * count, offset=5).reshape(count, 2)
+    ends = iter(struct.unpack_from(f"<{2 * count}I", body, 5))
     logprobs = np.frombuffer(body, dtype="<f4", count=count, offset=5 + 8 * count)
-    tokens = json.loads(body[5 + 12 * count :].decode("utf-8", "surrogatepass"))
-    return TokenScores(text, tuple(tokens), tuple(map(tuple, offsets.tolist())), logprobs)
+    tokens = body[5 + 12 * count :].decode("utf-8", "surrogatepass")
+    spelled = json.loads(tokens) if body[:1] == b"J" else tokens.split("\0")
+    return TokenScores(text, tuple(spelled), tuple(zip(ends, ends, strict=True)), logprobs)
