@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acceptability.engine import local
-from acceptability.engine.plan import by_length, by_prefix, by_size, distinct, shared
+from acceptability.engine.plan import by_length, by_prefix, by_size, distinct
 from acceptability.errors import QueryError
 from acceptability.models.uniform import Uniform
 from acceptability.types import Query, TokenScores
@@ -56,12 +56,6 @@ def test_by_prefix_a_shared_beginning_counts_once(rows: list[tuple[int, ...]], b
         assert len(batch) == 1 or len(batch) * max(len(rows[place]) for place in batch) <= 8 * budget
     order = [rows[place] for batch in plan for place in batch]
     assert order == sorted(rows)
-
-
-def test_what_two_rows_share() -> None:
-    assert shared((), (1,)) == 0
-    assert shared((1, 2), (1, 2)) == 2
-    assert shared((1, 2, 3), (1, 3, 3)) == 1
 
 
 @given(st.lists(st.integers(0, 5), max_size=40))

@@ -12,10 +12,17 @@ interrupted, and skips what is stored, still forms the same batches. Three ways 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from itertools import chain
 from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 _SPREAD = 8
 """How many times the budget a batch may hold when shared beginnings count for every sentence."""
+
+_LOOKED_AT = 64
+"""How many tokens of a row are looked at for what it shares with others."""
 
 Kind = TypeVar("Kind", bound=Hashable)
 
@@ -67,35 +74,40 @@ def by_prefix(rows: Sequence[Sequence[int]], *, budget: int) -> list[list[int]]:
     >>> by_prefix([(1, 2, 3), (7,), (1, 2, 4)], budget=4)
     [[0, 2], [1]]
     """
-    order = sorted(range(len(rows)), key=lambda place: (rows[place], place))
-    held, longest = 0, 0
+    if not rows:
+        return []
+    order, new = _sorted(rows)
+    batches: list[list[int]] = []
+    held = longest = budget
+    for place, cost in zip(order.tolist(), new.tolist(), strict=True):
+        length = len(rows[place])
+        width = max(longest, length)
+        if held + cost > budget or width * (len(batches[-1]) + 1) > _SPREAD * budget:
+            batches.append([place])
+            held = longest = length
+        else:
+            batches[-1].append(place)
+            held, longest = held + cost, width
+    return batches
 
-    def fits(batch: list[int], place: int) -> bool:
-        nonlocal held, longest
-        row = rows[place]
-        cost = held + len(row) - shared(rows[batch[-1]], row)
-        width = max(longest, len(row))
-        fits = cost <= budget and width * (len(batch) + 1) <= _SPREAD * budget
-        held, longest = (cost, width) if fits else (len(row), len(row))
-        return fits
 
-    if order:
-        held = longest = len(rows[order[0]])
-    return _packed(order, fits)
+def _sorted(rows: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the places of the rows in lexicographic order, and how many tokens each has not in common with the last.
 
-
-def shared(first: Sequence[int], second: Sequence[int]) -> int:
-    """Return how many tokens two rows have in common at their beginning.
-
-    >>> shared((1, 2, 3), (1, 2, 4, 5))
-    2
+    Only so many tokens at the beginning are looked at: what long rows share beyond is not counted.
     """
-    count = 0
-    for one, other in zip(first, second, strict=False):
-        if one != other:
-            break
-        count += 1
-    return count
+    lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+    heads = np.minimum(lengths, _LOOKED_AT)
+    table = np.zeros((len(rows), int(heads.max(initial=1))), ">u4")
+    inside = np.arange(table.shape[1]) < heads[:, None]
+    tokens = chain.from_iterable(row[:_LOOKED_AT] for row in rows)
+    table[inside] = np.fromiter(tokens, np.int64, int(heads.sum())) + 1
+    # Big-endian numbers sort like their bytes.
+    order = np.argsort(table.view(f"S{4 * table.shape[1]}").ravel(), kind="stable")
+    table = table[order]
+    same = np.logical_and.accumulate(table[1:] == table[:-1], axis=1) & (table[1:] > 0)
+    common = np.append(0, same.sum(axis=1))
+    return order, lengths[order] - common
 
 
 def _packed(order: Sequence[int], fits: Callable[[list[int], int], bool]) -> list[list[int]]:

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acceptability.errors import ModelError, QueryError
 from acceptability.models.files import checked_bool, remembered
@@ -34,8 +34,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Tokens:
+class Tokens(NamedTuple):
     """A query as token ids, with the places whose log-probability is wanted.
 
     Args:
@@ -46,8 +45,8 @@ class Tokens:
     ids: Sequence[int]
     prefix: Sequence[int]
     scored: Sequence[int]
-    tokens: Sequence[str]
-    offsets: Sequence[Span]
+    tokens: tuple[str, ...]
+    offsets: tuple[Span, ...]
 
     @property
     def size(self) -> int:
@@ -116,10 +115,10 @@ class Causal:
         coded = self.files.encoded([query.full for query in queries], special=False)
         if self.start == "auto" and self.bos is None:
             _log.warning("%s has no start token: first tokens are not scored; bos='TOKEN' names one", self.files.name)
-        frame = Frame(self._before, self._after, self.files.tokenizer.eos_token, self.files.positions)
-        unknown = self.files.tokenizer.unk_token_id
+        frame = Frame(self._before, self._after, self.files.positions)
+        unknown, names = self.files.tokenizer.unk_token_id, self.files.names
         return [
-            _tokens(index, query, each, frame, unknown)
+            _tokens(index, query, each, frame, unknown, names)
             for index, (query, each) in enumerate(zip(queries, coded, strict=True))
         ]
 
@@ -145,7 +144,7 @@ class Causal:
         with enough_memory(f"{self.files.name}: a batch of {len(batch)} texts"):
             found = self.forward([(each.ids, each.prefix, each.scored) for each in batch])
         return [
-            TokenScores(each.query.text, tuple(each.tokens), tuple(each.offsets), part)
+            TokenScores(each.query.text, each.tokens, each.offsets, part)
             for each, part in zip(batch, found, strict=True)
         ]
 
@@ -156,28 +155,26 @@ class Frame:
 
     before: tuple[int, ...]
     after: tuple[int, ...]
-    end: str | None
     limit: int
 
 
-def _tokens(index: int, query: Query, coded: Any, frame: Frame, unknown: int | None) -> Tokens:
-    ids, tokens, offsets, shift = coded.ids, coded.tokens, coded.offsets, len(frame.before)
-    check_length(shift + len(ids) + len(frame.after), frame.limit, index)
+def _tokens(index: int, query: Query, coded: Any, frame: Frame, unknown: int | None, names: Sequence[str]) -> Tokens:
+    ids, offsets, shift = coded.ids, coded.offsets, len(frame.before)
+    framed = [*frame.before, *ids, *frame.after]
+    check_length(len(framed), frame.limit, index)
     scored: Sequence[int] = range(max(shift, 1), shift + len(ids))
     if query.target or query.context:
-        wanted = [place for place in in_target(query, offsets) if place + shift > 0]
-        tokens = [tokens[place] for place in wanted]
-        offsets = [within(query, offsets[place]) for place in wanted]
-        scored = [place + shift for place in wanted]
+        scored = [place + shift for place in in_target(query, offsets) if place + shift > 0]
+        offsets = [within(query, offsets[place - shift]) for place in scored]
     elif not shift:
-        tokens, offsets = tokens[1:], offsets[1:]
-    if not scored or (unknown is not None and all(ids[place - shift] == unknown for place in scored)):
+        del offsets[:1]
+    if not scored or (unknown is not None and all(framed[place] == unknown for place in scored)):
         raise QueryError(index, "the model scores none of its tokens: too short, or only unknown ones")
     if frame.after and not query.target:
-        tokens, offsets = [*tokens, frame.end], [*offsets, (len(query.text),) * 2]
         scored = [*scored, shift + len(ids)]
-    framed = (*frame.before, *ids, *frame.after)
-    return Tokens(query, framed, framed[: scored[-1]], scored, tokens, offsets)
+        offsets.append((len(query.text),) * 2)
+    tokens = tuple([names[framed[place]] for place in scored])
+    return Tokens(query, framed, framed[: scored[-1]], scored, tokens, tuple(offsets))
 
 
 def open_model(

@@ -73,6 +73,15 @@ class Checkpoint:
         return backend.encode_batch(texts, add_special_tokens=special)
 
     @cached_property
+    def names(self) -> list[str]:
+        """The tokens, by their ids."""
+        vocabulary = self.tokenizer.get_vocab()
+        names = [""] * (max(vocabulary.values()) + 1)
+        for token, number in vocabulary.items():
+            names[number] = token
+        return names
+
+    @cached_property
     def config(self) -> Any:
         """What the model's authors say of its shape."""
         from transformers import AutoConfig

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from acceptability.models import prefixes
 from acceptability.models.head import NOISE, Unfit, logprobs, on, split
 from acceptability.models.packed import pack
-from acceptability.models.trie import trie
+from acceptability.models.trie import Ints, trie
 
 _log = logging.getLogger(__name__)
 
@@ -70,18 +71,26 @@ class SharedPrefixes:
     @torch.inference_mode()
     def __call__(self, batch: Sequence[Row]) -> list[NDArray[np.float32]]:
         """Return the log-probabilities of the scored tokens of each row."""
-        order = sorted(range(len(batch)), key=lambda place: tuple(batch[place][1]))
+        order = sorted(range(len(batch)), key=[read for _, read, _ in batch].__getitem__)
         made = trie([batch[place][1] for place in order])
-        counts = [len(batch[place][2]) for place in order]
-        rows = np.repeat(np.arange(len(order)), counts)
-        places = np.fromiter((each for place in order for each in batch[place][2]), np.int64, sum(counts))
-        targets = np.fromiter(
-            (batch[place][0][each] for place in order for each in batch[place][2]), np.int64, sum(counts)
-        )
+        number = np.empty(len(order), np.int64)
+        number[order] = np.arange(len(order))
+        whole, _, scored = zip(*batch, strict=True)
+        counts, text, places = _flat(scored)
+        lengths, _, tokens = _flat(whole)
+        targets = tokens[(np.cumsum(lengths) - lengths)[text] + places]
         # The token at a place is predicted one place before it.
-        found = logprobs(self.net, prefixes.states(self.net, made), made.path[rows, places - 1], targets)
-        parts = np.split(found, np.cumsum(counts)[:-1])
-        return [part for _, part in sorted(zip(order, parts, strict=True), key=lambda each: each[0])]
+        nodes = made.path[number[text], places - 1]
+        found = logprobs(self.net, prefixes.states(self.net, made), nodes, targets)
+        ends = np.cumsum(counts)
+        return [found[start:end] for start, end in zip((ends - counts).tolist(), ends.tolist(), strict=True)]
+
+
+def _flat(rows: Sequence[Sequence[int]]) -> tuple[Ints, Ints, Ints]:
+    """Return how many numbers each row has, in which row each number stands, and the numbers."""
+    counts = np.fromiter(map(len, rows), np.int64, len(rows))
+    numbers = np.fromiter(chain.from_iterable(rows), np.int64, int(counts.sum()))
+    return counts, np.repeat(np.arange(len(rows)), counts), numbers
 
 
 def causal_pass(net: Any, name: str) -> CausalPass:

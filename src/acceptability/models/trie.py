@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TypeAlias
 
 import numpy as np
@@ -53,11 +54,11 @@ def trie(rows: Sequence[Sequence[int]]) -> Trie:
     >>> made.path.tolist()
     [[0, 1, 2], [0, 1, 3]]
     """
-    lengths = np.array([len(row) for row in rows])
+    lengths = np.fromiter(map(len, rows), np.int64, len(rows))
     columns = np.arange(int(lengths.max()))
     inside = columns < lengths[:, None]
     table = np.full(inside.shape, -1, np.int64)
-    table[inside] = np.fromiter((token for row in rows for token in row), np.int64, int(lengths.sum()))
+    table[inside] = np.fromiter(chain.from_iterable(rows), np.int64, int(lengths.sum()))
     differs = np.ones(inside.shape, bool)
     differs[1:] = table[1:] != table[:-1]
     new = np.logical_or.accumulate(differs, axis=1) & inside
