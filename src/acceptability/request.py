@@ -51,7 +51,7 @@ class Request(Sequence[Query]):
 
     def sentences(self, place: int) -> list[int]:
         """Return which sentences of the suite ask the query at a place."""
-        return self._sentences[self._begin[place] : self._begin[place + 1]].tolist()
+        return [int(each) for each in self._sentences[self._begin[place] : self._begin[place + 1]]]
 
 
 class _Keys(Sequence[bytes]):

@@ -126,7 +126,7 @@ class Counting:
     st.integers(1, 3),
 )
 def test_every_text_is_run_once_and_answered_at_its_own_places(texts, packing, budget, lanes) -> None:
-    model = Counting(packing, budget, Counter(), lanes)
+    model = Counting(packing, budget, Counter())
     found = [each for batch in local.answers(model, [Query(text) for text in texts], lambda _: False) for each in batch]
     assert sorted(place for place, _ in found) == list(range(len(texts)))
     assert all(said.text == texts[place] for place, said in found)

@@ -1,18 +1,15 @@
 """The engine that runs a model on this machine.
 
-Tokenising, computing and storing overlap: while a batch is computed, the one before it
-is with the caller, and the next window of queries is being tokenised.
+A batch is begun before the one before it is collected, so that a GPU computes while we
+prepare, store and reduce.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+import gc
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
-from typing import TypeVar
 
 from acceptability.engine.plan import by_length, by_prefix, by_size, distinct
 from acceptability.errors import QueryError
@@ -26,7 +23,6 @@ WINDOW = 65_536
 """How many queries are encoded at once, so that memory does not grow with the request."""
 
 Answers = list[tuple[int, Said]]
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -49,23 +45,24 @@ def answers(model: Model, queries: Sequence[Query], is_known: Callable[[int], bo
     Batches are planned over all queries; those that are wholly known are skipped, and
     known queries of the others are left out. A query that stands there twice is run once.
     """
-    starts = (
-        start
-        for start in range(0, len(queries), WINDOW)
-        if not all(map(is_known, range(start, min(start + WINDOW, len(queries)))))
-    )
-    with _pool(1) as preparing, _pool(getattr(model, "lanes", 1)) as running:
-        windows = _ahead(preparing, (partial(_prepared, model, queries, start) for start in starts), 1)
-        yield from _ahead(
-            running,
-            (
-                partial(_run, model, window, asked)
-                for window in windows
-                for batch in window.plan
-                if (asked := [each for each in batch if not is_known(window.places[each][0])])
-            ),
-            getattr(model, "lanes", 1),
-        )
+    waiting: Callable[[], Answers] | None = None
+    for window in _windows(model, queries, is_known):
+        for batch in window.plan:
+            asked = [each for each in batch if not is_known(window.places[each][0])]
+            if asked:
+                begun, waiting = waiting, _begun(model, window, asked)
+                if begun:
+                    yield begun()
+    if waiting:
+        yield waiting()
+
+
+def _windows(model: Model, queries: Sequence[Query], is_known: Callable[[int], bool]) -> Iterator[Window]:
+    for start in range(0, len(queries), WINDOW):
+        if not all(map(is_known, range(start, min(start + WINDOW, len(queries))))):
+            with _no_collection():
+                window = _prepared(model, queries, start)
+            yield window
 
 
 def _prepared(model: Model, queries: Sequence[Query], start: int) -> Window:
@@ -90,27 +87,27 @@ def _planned(model: Model, encoded: Sequence[Encoded]) -> list[list[int]]:
     return by_size(sizes, budget=budget)
 
 
-def _run(model: Model, window: Window, asked: Sequence[int]) -> Answers:
-    said = model.run([window.encoded[each] for each in asked])
-    return [(place, answer) for each, answer in zip(asked, said, strict=True) for place in window.places[each]]
+def _begun(model: Model, window: Window, asked: Sequence[int]) -> Callable[[], Answers]:
+    """Put a batch to the model, and return what collects its answers."""
+    batch = [window.encoded[each] for each in asked]
+    begin = getattr(model, "begin", None)
+    collect: Callable[[], Sequence[Said]] = begin(batch) if begin else lambda: model.run(batch)
 
+    def collected() -> Answers:
+        with _no_collection():
+            said = collect()
+            return [(place, answer) for each, answer in zip(asked, said, strict=True) for place in window.places[each]]
 
-def _ahead(pool: ThreadPoolExecutor, calls: Iterable[Callable[[], Result]], depth: int) -> Iterator[Result]:
-    """Yield what the calls return, in order, while up to so many of the next ones run."""
-    pending: deque[Future[Result]] = deque()
-    for call in calls:
-        pending.append(pool.submit(call))
-        if len(pending) > depth:
-            yield pending.popleft().result()
-    while pending:
-        yield pending.popleft().result()
+    return collected
 
 
 @contextmanager
-def _pool(threads: int) -> Iterator[ThreadPoolExecutor]:
-    """Give a pool of threads that drops what waits as soon as the work is broken off."""
-    pool = ThreadPoolExecutor(threads)
+def _no_collection() -> Iterator[None]:
+    """Keep Python from searching for cycles among millions of fresh tokens, which have none."""
+    was_on = gc.isenabled()
+    gc.disable()
     try:
-        yield pool
+        yield
     finally:
-        pool.shutdown(cancel_futures=True)
+        if was_on:
+            gc.enable()

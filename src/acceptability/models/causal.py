@@ -8,10 +8,13 @@ unscored, and the signature says ``bos=None``. ``eos=True`` scores the end token
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from acceptability.errors import ModelError, QueryError
 from acceptability.models.files import checked_bool, remembered
@@ -26,7 +29,7 @@ from acceptability.models.huggingface import (
     within,
 )
 from acceptability.spelling import write
-from acceptability.types import Query, Span, TokenScores
+from acceptability.types import Query, TokenScores
 
 if TYPE_CHECKING:
     from acceptability.models.left_to_right import CausalPass
@@ -38,20 +41,37 @@ class Tokens(NamedTuple):
     """A query as token ids, with the places whose log-probability is wanted.
 
     Args:
-        prefix: The tokens that the network must read: all before the last one that is scored.
+        ids: The tokens, with those that frame the text.
+        scored: The places that are scored: a token's own, counted with the frame.
+        first: How many tokens stand before the text's own.
+        coded: Where the text's own tokens stand in it.
     """
 
     query: Query
-    ids: Sequence[int]
-    prefix: Sequence[int]
+    ids: list[int]
     scored: Sequence[int]
-    tokens: tuple[str, ...]
-    offsets: tuple[Span, ...]
+    first: int
+    coded: Any
+
+    @property
+    def prefix(self) -> list[int]:
+        """The tokens that the network must read: all before the last one that is scored."""
+        return self.ids[: self.scored[-1]]
 
     @property
     def size(self) -> int:
-        """The number of tokens that the network reads."""
-        return len(self.prefix)
+        """How many these are."""
+        return self.scored[-1]
+
+    def said(self, logprobs: NDArray[np.float32], names: Sequence[str]) -> TokenScores:
+        """Return the tokens with their log-probabilities."""
+        ids, query, spans = self.ids, self.query, self.coded.offsets
+        tokens = tuple([names[ids[place]] for place in self.scored])
+        if not query.target and not query.context and len(spans) == len(tokens):
+            return TokenScores(query.text, tokens, tuple(spans), logprobs)
+        spans.append((len(query.full),) * 2)  # where an end token stands
+        offsets = tuple([within(query, spans[place - self.first]) for place in self.scored])
+        return TokenScores(query.text, tokens, offsets, logprobs)
 
 
 @dataclass(frozen=True)
@@ -105,20 +125,15 @@ class Causal:
         """How many tokens should go through it at once."""
         return BUDGETS[self.net.device.type]
 
-    @property
-    def lanes(self) -> int:
-        """How many batches may be under way at once: on a GPU the next is made ready while one is computed."""
-        return 1 if self.net.device.type == "cpu" else 2
-
     def encode(self, queries: Sequence[Query]) -> list[Tokens]:
         """Return the queries as tokens, all tokenized at once."""
         coded = self.files.encoded([query.full for query in queries], special=False)
         if self.start == "auto" and self.bos is None:
             _log.warning("%s has no start token: first tokens are not scored; bos='TOKEN' names one", self.files.name)
         frame = Frame(self._before, self._after, self.files.positions)
-        unknown, names = self.files.tokenizer.unk_token_id, self.files.names
+        unknown = self.files.tokenizer.unk_token_id
         return [
-            _tokens(index, query, each, frame, unknown, names)
+            _tokens(index, query, each, frame, unknown)
             for index, (query, each) in enumerate(zip(queries, coded, strict=True))
         ]
 
@@ -139,14 +154,16 @@ class Causal:
             raise ModelError(f"{self.files.name} has no end token; leave eos=True away")
         return (self.files.tokenizer.eos_token_id,)
 
+    def begin(self, batch: Sequence[Tokens]) -> Callable[[], list[TokenScores]]:
+        """Begin a forward pass, and return what collects the log-probability of every wanted token."""
+        with enough_memory(f"{self.files.name}: a batch of {len(batch)} texts"):
+            collect = self.forward([(each.ids, each.prefix, each.scored) for each in batch])
+        names = self.files.names
+        return lambda: [each.said(part, names) for each, part in zip(batch, collect(), strict=True)]
+
     def run(self, batch: Sequence[Tokens]) -> list[TokenScores]:
         """Return the log-probability of every wanted token, from one forward pass."""
-        with enough_memory(f"{self.files.name}: a batch of {len(batch)} texts"):
-            found = self.forward([(each.ids, each.prefix, each.scored) for each in batch])
-        return [
-            TokenScores(each.query.text, each.tokens, each.offsets, part)
-            for each, part in zip(batch, found, strict=True)
-        ]
+        return self.begin(batch)()
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,23 +175,19 @@ class Frame:
     limit: int
 
 
-def _tokens(index: int, query: Query, coded: Any, frame: Frame, unknown: int | None, names: Sequence[str]) -> Tokens:
-    ids, offsets, shift = coded.ids, coded.offsets, len(frame.before)
-    framed = [*frame.before, *ids, *frame.after]
-    check_length(len(framed), frame.limit, index)
-    scored: Sequence[int] = range(max(shift, 1), shift + len(ids))
+def _tokens(index: int, query: Query, coded: Any, frame: Frame, unknown: int | None) -> Tokens:
+    first = len(frame.before)
+    own = coded.ids
+    ids = [*frame.before, *own, *frame.after]
+    check_length(len(ids), frame.limit, index)
+    scored: Sequence[int] = range(max(first, 1), first + len(own))
     if query.target or query.context:
-        scored = [place + shift for place in in_target(query, offsets) if place + shift > 0]
-        offsets = [within(query, offsets[place - shift]) for place in scored]
-    elif not shift:
-        del offsets[:1]
-    if not scored or (unknown is not None and all(framed[place] == unknown for place in scored)):
+        scored = [place + first for place in in_target(query, coded.offsets) if place + first > 0]
+    if not scored or (unknown is not None and all(ids[place] == unknown for place in scored)):
         raise QueryError(index, "the model scores none of its tokens: too short, or only unknown ones")
     if frame.after and not query.target:
-        scored = [*scored, shift + len(ids)]
-        offsets.append((len(query.text),) * 2)
-    tokens = tuple([names[framed[place]] for place in scored])
-    return Tokens(query, framed, framed[: scored[-1]], scored, tokens, tuple(offsets))
+        scored = [*scored, first + len(own)]
+    return Tokens(query, ids, scored, first, coded)
 
 
 def open_model(

@@ -8,7 +8,8 @@ that is built in the usual way, and is tried before it is relied on.
 from __future__ import annotations
 
 import threading
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -25,6 +26,9 @@ _ROWS_AT_ONCE = 64
 NOISE = {torch.float32: 1e-3, torch.bfloat16: 0.3, torch.float16: 0.03}
 """How far two ways of computing the same log-probability may differ, by precision."""
 
+Pending: TypeAlias = Callable[[], NDArray[np.float32]]
+"""Numbers that a device may still be computing."""
+
 _now = threading.local()
 """The states that stand for the body's, in the thread that asks the head alone."""
 
@@ -33,8 +37,8 @@ class Unfit(Exception):
     """A network that is not built in the usual way."""
 
 
-def logprobs(net: Any, states: Any, rows: Ints, targets: Ints) -> NDArray[np.float32]:
-    """Return the log-probability of each target token at a row of the body's states, in float32.
+def logprobs(net: Any, states: Any, rows: Ints, targets: Ints) -> Pending:
+    """Return what gives the log-probability of each target token at a row of the body's states, in float32.
 
     Args:
         states: One row of hidden states for each position that was computed.
@@ -53,9 +57,27 @@ def logprobs(net: Any, states: Any, rows: Ints, targets: Ints) -> NDArray[np.flo
         first, last = np.searchsorted(inverse, (start, start + step))
         table = headed(net, chosen[start : start + step])
         found.append(_picked(table, where[first:last] - start, wanted[first:last]))
-    result = np.empty(len(rows), np.float32)
-    result[order] = torch.cat(found).cpu().numpy()
-    return result
+    return _pending(torch.cat(found), order)
+
+
+def _pending(found: Any, order: Ints) -> Pending:
+    """Return what waits for numbers on a device, and puts them into the order in which they were asked for."""
+    if found.device.type == "cuda":
+        copy = torch.empty(found.shape, dtype=found.dtype, pin_memory=True)
+        copy.copy_(found, non_blocking=True)
+        ready: Any = torch.cuda.Event()  # type: ignore[no-untyped-call]
+        ready.record()
+    else:
+        copy, ready = found.cpu(), None
+
+    def wait() -> NDArray[np.float32]:
+        if ready is not None:
+            ready.synchronize()
+        result = np.empty(len(order), np.float32)
+        result[order] = copy.numpy()
+        return result
+
+    return wait
 
 
 def _picked(logits: Any, rows: Any, targets: Any) -> Any:

@@ -31,7 +31,7 @@ _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?\Z")
 _PADDED_POSITIONS = ("roberta", "camembert", "xlm", "mpnet", "longformer")
 _DTYPES = ("float32", "bfloat16", "float16")
 
-BUDGETS = {"cpu": 1024, "cuda": 32_768, "mps": 8192}
+BUDGETS = {"cpu": 1024, "cuda": 65_536, "mps": 8192}
 """How many token positions go through a network at once, by kind of device."""
 
 

@@ -7,10 +7,10 @@ target has all tokens of the target masked together. Special tokens are never sc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,8 +36,7 @@ if TYPE_CHECKING:
 VARIANTS = ("pll", "word_l2r")
 
 
-@dataclass(frozen=True, slots=True)
-class Tokens:
+class Tokens(NamedTuple):
     """A query as token ids, with what is hidden while each of its tokens is scored.
 
     Args:
@@ -49,8 +48,7 @@ class Tokens:
     ids: Sequence[int]
     scored: Sequence[int]
     hidden: Sequence[Span]
-    tokens: Sequence[str]
-    offsets: Sequence[Span]
+    coded: Any
 
     @property
     def length(self) -> int:
@@ -60,7 +58,16 @@ class Tokens:
     @property
     def size(self) -> int:
         """The number of tokens in all masked copies."""
-        return len(self.ids) * len(set(self.hidden))
+        return len(self.ids) * (len(self.scored) if self.hidden[0] != self.hidden[-1] else 1)
+
+    def said(self, logprobs: NDArray[np.float32]) -> TokenScores:
+        """Return the tokens with their log-probabilities."""
+        query, names, spans = self.query, self.coded.tokens, self.coded.offsets
+        tokens = tuple([names[place] for place in self.scored])
+        offsets = tuple([spans[place] for place in self.scored])
+        if query.context:
+            offsets = tuple([within(query, span) for span in offsets])
+        return TokenScores(query.text, tokens, offsets, logprobs)
 
 
 @dataclass(frozen=True)
@@ -96,11 +103,6 @@ class Masked:
         """How many tokens should go through the network at once."""
         return BUDGETS[self.net.device.type]
 
-    @property
-    def lanes(self) -> int:
-        """How many batches may be under way at once: on a GPU the next is made ready while one is computed."""
-        return 1 if self.net.device.type == "cpu" else 2
-
     def encode(self, queries: Sequence[Query]) -> list[Tokens]:
         """Return the queries as tokens, all tokenized at once."""
         if self.files.tokenizer.mask_token_id is None:
@@ -112,45 +114,51 @@ class Masked:
             for index, (query, each) in enumerate(zip(queries, coded, strict=True))
         ]
 
-    def run(self, batch: Sequence[Tokens]) -> list[TokenScores]:
-        """Return the log-probability of every wanted token, from as many copies as fit at once."""
-        found: dict[int, NDArray[np.float32]] = {}
+    def begin(self, batch: Sequence[Tokens]) -> Callable[[], list[TokenScores]]:
+        """Begin forward passes over all masked copies, and return what collects the log-probabilities."""
+        begun = []
         for length in sorted({each.length for each in batch}):
             places = [place for place, each in enumerate(batch) if each.length == length]
-            found |= zip(places, self._same_length([batch[place] for place in places]), strict=True)
-        return [
-            TokenScores(each.query.text, tuple(each.tokens), tuple(each.offsets), found[place])
-            for place, each in enumerate(batch)
-        ]
+            begun.append((places, self._same_length([batch[place] for place in places])))
 
-    def _same_length(self, batch: Sequence[Tokens]) -> list[NDArray[np.float32]]:
+        def collect() -> list[TokenScores]:
+            found = {place: part for places, pending in begun for place, part in zip(places, pending(), strict=True)}
+            return [each.said(found[place]) for place, each in enumerate(batch)]
+
+        return collect
+
+    def run(self, batch: Sequence[Tokens]) -> list[TokenScores]:
+        """Return the log-probability of every wanted token, from as many copies as fit at once."""
+        return self.begin(batch)()
+
+    def _same_length(self, batch: Sequence[Tokens]) -> Callable[[], list[NDArray[np.float32]]]:
         copies = _copies(batch, self.files.tokenizer.mask_token_id)
         with enough_memory(f"{self.files.name}: {len(copies.shown)} masked copies"):
             parts = [self.forward(each) for each in _slices(copies, max(1, self.budget // batch[0].length))]
-        flat = np.empty(len(copies.rows), np.float32)
-        flat[np.argsort(copies.rows, kind="stable")] = np.concatenate(parts)
-        return np.split(flat, np.cumsum([len(each.scored) for each in batch])[:-1])
+        counts = np.array([len(each.scored) for each in batch])
+        order, ends = np.argsort(copies.rows, kind="stable"), np.cumsum(counts)
+
+        def collect() -> list[NDArray[np.float32]]:
+            flat = np.empty(len(order), np.float32)
+            flat[order] = np.concatenate([part() for part in parts])
+            return [flat[start:end] for start, end in zip((ends - counts).tolist(), ends.tolist(), strict=True)]
+
+        return collect
 
 
 def _tokens(index: int, query: Query, coded: Any, limit: int, unknown: int | None, variant: str) -> Tokens:
-    ids, offsets, special = coded.ids, coded.offsets, coded.special_tokens_mask
+    ids, special = coded.ids, coded.special_tokens_mask
     check_length(len(ids), limit, index)
-    wanted: Sequence[int]
-    if query.target or query.context:
-        wanted = [place for place in in_target(query, offsets) if not special[place] or ids[place] == unknown]
-        spans = [within(query, offsets[place]) for place in wanted]
-    else:
-        wanted = [place for place, is_special in enumerate(special) if not is_special or ids[place] == unknown]
-        spans = [offsets[place] for place in wanted]
-    if not wanted or all(ids[place] == unknown for place in wanted):
+    places = in_target(query, coded.offsets) if query.target or query.context else range(len(ids))
+    scored = [place for place in places if not special[place] or ids[place] == unknown]
+    if not scored or (unknown is not None and all(ids[place] == unknown for place in scored)):
         raise QueryError(index, "the model knows none of its tokens")
-    hidden: Sequence[Span] = [(place, place + 1) for place in wanted]
+    hidden: Sequence[Span] = [(place, place + 1) for place in scored]
     if query.target:
-        hidden = [(wanted[0], wanted[-1] + 1)] * len(wanted)
+        hidden = [(scored[0], scored[-1] + 1)] * len(scored)
     elif variant == "word_l2r":
-        hidden = list(_to_the_end_of_the_word(wanted, coded.word_ids))
-    tokens = coded.tokens
-    return Tokens(query, ids, wanted, hidden, [tokens[place] for place in wanted], spans)
+        hidden = list(_to_the_end_of_the_word(scored, coded.word_ids))
+    return Tokens(query, ids, scored, hidden, coded)
 
 
 def _to_the_end_of_the_word(wanted: Sequence[int], words: Sequence[int | None]) -> Iterator[Span]:

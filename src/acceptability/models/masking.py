@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from acceptability.models.head import NOISE, Unfit, logprobs, on, split
+from acceptability.models.head import NOISE, Pending, Unfit, logprobs, on, split
 from acceptability.models.packed import pack
 from acceptability.models.trie import Ints
 
@@ -46,8 +46,8 @@ class Copies:
 class MaskedPass(Protocol):
     """A way through a masked network."""
 
-    def __call__(self, given: Copies) -> NDArray[np.float32]:
-        """Return the log-probability of each target."""
+    def __call__(self, given: Copies) -> Pending:
+        """Return what gives the log-probability of each target."""
         ...
 
 
@@ -58,14 +58,14 @@ class WholeRows:
         self.net = net
 
     @torch.inference_mode()
-    def __call__(self, given: Copies) -> NDArray[np.float32]:
-        """Return the log-probability of each target."""
+    def __call__(self, given: Copies) -> Pending:
+        """Return what gives the log-probability of each target."""
         device = self.net.device
         shown = on(device, given.shown)
         logits = self.net(input_ids=shown, attention_mask=torch.ones_like(shown)).logits
         table = logits[on(device, given.rows), on(device, given.places)].float().log_softmax(1)
         found: NDArray[np.float32] = table.gather(1, on(device, given.targets)[:, None])[:, 0].cpu().numpy()
-        return found
+        return lambda: found
 
 
 class ScoredRows:
@@ -75,8 +75,8 @@ class ScoredRows:
         self.net = net
 
     @torch.inference_mode()
-    def __call__(self, given: Copies) -> NDArray[np.float32]:
-        """Return the log-probability of each target."""
+    def __call__(self, given: Copies) -> Pending:
+        """Return what gives the log-probability of each target."""
         device = self.net.device
         cells = given.rows * given.shown.shape[1] + given.places
         _now.cells = on(device, cells)
@@ -95,11 +95,11 @@ def masked_pass(net: Any, name: str) -> MaskedPass:
     """Return the fastest way through a network that gives what the plain way gives."""
     plain = WholeRows(net)
     sample = _sample(net)
-    expected = plain(sample)
+    expected = plain(sample)()
     try:
         with _prepared(net):
             fast = ScoredRows(net)
-            gap = float(np.abs(expected - fast(sample)).max())
+            gap = float(np.abs(expected - fast(sample)()).max())
         if gap < NOISE[net.dtype]:
             return fast
         problem = f"its scores would differ by {gap:.2g}"

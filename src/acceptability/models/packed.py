@@ -102,15 +102,11 @@ def is_available(dtype: torch.dtype) -> bool:
     ]
     try:
         return all(
-            torch.allclose(Packed(weight, bias, gelu)(rows).float(), act(plain).float(), **_NEAR[dtype])
+            (Packed(weight, bias, gelu)(rows).float() - act(plain).float()).abs().max() < _NEAR[dtype]
             for gelu, act in kinds
         )
     except (AttributeError, RuntimeError, NotImplementedError):
         return False
 
 
-_NEAR: dict[torch.dtype, dict[str, float]] = {
-    torch.float32: {"atol": 1e-4, "rtol": 1e-4},
-    torch.bfloat16: {"atol": 0.1, "rtol": 0.02},
-    torch.float16: {"atol": 0.02, "rtol": 0.01},
-}
+_NEAR = {torch.float32: 1e-3, torch.bfloat16: 0.3, torch.float16: 0.05}
