@@ -48,7 +48,7 @@ def test_by_length_only_equals_go_together_within_the_budget(shapes: list[tuple[
 
 @given(rows_of_tokens, st.integers(1, 40))
 def test_by_prefix_a_shared_beginning_counts_once(rows: list[tuple[int, ...]], budget: int) -> None:
-    plan = by_prefix(rows, budget=budget)
+    plan = by_prefix(rows, [len(row) for row in rows], budget=budget)
     assert once_each(plan, len(rows))
     for batch in plan:
         nodes = {rows[place][:end] for place in batch for end in range(1, len(rows[place]) + 1)}
@@ -96,7 +96,7 @@ class Counting:
         query: Query
 
         @property
-        def prefix(self) -> tuple[int, ...]:
+        def ids(self) -> tuple[int, ...]:
             return tuple(map(ord, self.query.text))
 
         @property

@@ -50,9 +50,11 @@ def answers(model: Model, queries: Sequence[Query], is_known: Callable[[int], bo
         for batch in window.plan:
             asked = [each for each in batch if not is_known(window.places[each][0])]
             if asked:
-                begun, waiting = waiting, _begun(model, window, asked)
-                if begun:
-                    yield begun()
+                with _no_search():
+                    begun, waiting = waiting, _begun(model, window, asked)
+                    ready = begun() if begun else None
+                if ready:
+                    yield ready
     if waiting:
         yield waiting()
 
@@ -60,9 +62,13 @@ def answers(model: Model, queries: Sequence[Query], is_known: Callable[[int], bo
 def _windows(model: Model, queries: Sequence[Query], is_known: Callable[[int], bool]) -> Iterator[Window]:
     for start in range(0, len(queries), WINDOW):
         if not all(map(is_known, range(start, min(start + WINDOW, len(queries))))):
-            with _no_collection():
+            with _no_search():
                 window = _prepared(model, queries, start)
-            yield window
+                gc.freeze()
+            try:
+                yield window
+            finally:
+                gc.unfreeze()
 
 
 def _prepared(model: Model, queries: Sequence[Query], start: int) -> Window:
@@ -80,7 +86,7 @@ def _planned(model: Model, encoded: Sequence[Encoded]) -> list[list[int]]:
     budget = getattr(model, "budget", BUDGET)
     packing = getattr(model, "packing", "size")
     if packing == "prefix":
-        return by_prefix([each.prefix for each in encoded], budget=budget)  # type: ignore[attr-defined]
+        return by_prefix([each.ids for each in encoded], [each.size for each in encoded], budget=budget)  # type: ignore[attr-defined]
     sizes = [each.size for each in encoded]
     if packing == "length":
         return by_length([each.length for each in encoded], sizes, budget=budget)  # type: ignore[attr-defined]
@@ -94,15 +100,14 @@ def _begun(model: Model, window: Window, asked: Sequence[int]) -> Callable[[], A
     collect: Callable[[], Sequence[Said]] = begin(batch) if begin else lambda: model.run(batch)
 
     def collected() -> Answers:
-        with _no_collection():
-            said = collect()
-            return [(place, answer) for each, answer in zip(asked, said, strict=True) for place in window.places[each]]
+        places = [window.places[each] for each in asked]
+        return [(place, answer) for same, answer in zip(places, collect(), strict=True) for place in same]
 
     return collected
 
 
 @contextmanager
-def _no_collection() -> Iterator[None]:
+def _no_search() -> Iterator[None]:
     """Keep Python from searching for cycles among millions of fresh tokens, which have none."""
     was_on = gc.isenabled()
     gc.disable()

@@ -68,19 +68,22 @@ def by_length(lengths: Sequence[int], sizes: Sequence[int], *, budget: int) -> l
     return _packed(order, fits)
 
 
-def by_prefix(rows: Sequence[Sequence[int]], *, budget: int) -> list[list[int]]:
+def by_prefix(rows: Sequence[Sequence[int]], sizes: Sequence[int], *, budget: int) -> list[list[int]]:
     """Return batches whose different beginnings have as many tokens as the budget at most.
 
-    >>> by_prefix([(1, 2, 3), (7,), (1, 2, 4)], budget=4)
+    Args:
+        sizes: How many tokens of each row are computed: its beginning.
+
+    >>> by_prefix([(1, 2, 3), (7,), (1, 2, 4)], [3, 1, 3], budget=4)
     [[0, 2], [1]]
     """
     if not rows:
         return []
-    order, new = _sorted(rows)
+    order, new = _sorted(rows, sizes)
     batches: list[list[int]] = []
     held = longest = budget
     for place, cost in zip(order.tolist(), new.tolist(), strict=True):
-        length = len(rows[place])
+        length = sizes[place]
         width = max(longest, length)
         if held + cost > budget or width * (len(batches[-1]) + 1) > _SPREAD * budget:
             batches.append([place])
@@ -91,16 +94,16 @@ def by_prefix(rows: Sequence[Sequence[int]], *, budget: int) -> list[list[int]]:
     return batches
 
 
-def _sorted(rows: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _sorted(rows: Sequence[Sequence[int]], sizes: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the places of the rows in lexicographic order, and how many tokens each has not in common with the last.
 
     Only so many tokens at the beginning are looked at: what long rows share beyond is not counted.
     """
-    lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+    lengths = np.array(sizes, np.int64)
     heads = np.minimum(lengths, _LOOKED_AT)
     table = np.zeros((len(rows), int(heads.max(initial=1))), ">u4")
     inside = np.arange(table.shape[1]) < heads[:, None]
-    tokens = chain.from_iterable(row[:_LOOKED_AT] for row in rows)
+    tokens = chain.from_iterable([row[:head] for row, head in zip(rows, heads.tolist(), strict=True)])
     table[inside] = np.fromiter(tokens, np.int64, int(heads.sum())) + 1
     # Big-endian numbers sort like their bytes.
     order = np.argsort(table.view(f"S{4 * table.shape[1]}").ravel(), kind="stable")

@@ -54,13 +54,8 @@ class Tokens(NamedTuple):
     coded: Any
 
     @property
-    def prefix(self) -> list[int]:
-        """The tokens that the network must read: all before the last one that is scored."""
-        return self.ids[: self.scored[-1]]
-
-    @property
     def size(self) -> int:
-        """How many these are."""
+        """How many tokens the network must read: all before the last one that is scored."""
         return self.scored[-1]
 
     def said(self, logprobs: NDArray[np.float32], names: Sequence[str]) -> TokenScores:
@@ -157,7 +152,7 @@ class Causal:
     def begin(self, batch: Sequence[Tokens]) -> Callable[[], list[TokenScores]]:
         """Begin a forward pass, and return what collects the log-probability of every wanted token."""
         with enough_memory(f"{self.files.name}: a batch of {len(batch)} texts"):
-            collect = self.forward([(each.ids, each.prefix, each.scored) for each in batch])
+            collect = self.forward([(each.ids, each.scored) for each in batch])
         names = self.files.names
         return lambda: [each.said(part, names) for each, part in zip(batch, collect(), strict=True)]
 

@@ -48,8 +48,8 @@ def logprobs(net: Any, states: Any, rows: Ints, targets: Ints) -> Pending:
     order = np.argsort(rows, kind="stable")
     needed, inverse = np.unique(rows[order], return_inverse=True)
     device = states.device
-    chosen = states[on(device, needed)]
-    wanted, where = on(device, targets[order]), on(device, inverse)
+    chosen, wanted, where = on(device, needed, targets[order], inverse)
+    chosen = states[chosen]
     vocabulary = net.get_output_embeddings().out_features
     step = max(1, _LOGITS[device.type] // (4 * vocabulary))
     found = []
@@ -122,7 +122,13 @@ def split(net: Any) -> None:
     body.forward = forward
 
 
-def on(device: Any, array: NDArray[Any]) -> Any:
-    """Return an array as a tensor on a device."""
-    made = torch.from_numpy(np.ascontiguousarray(array))
-    return made if device.type == "cpu" else made.pin_memory().to(device, non_blocking=True)
+def on(device: Any, *arrays: Ints) -> list[Any]:
+    """Return arrays as tensors on a device, all sent together."""
+    if device.type != "cuda":
+        return [torch.from_numpy(np.ascontiguousarray(each)).to(device) for each in arrays]
+    ends = np.cumsum([each.size for each in arrays])
+    sent = torch.empty(int(ends[-1]), dtype=torch.long, pin_memory=True)
+    for each, end in zip(arrays, ends, strict=True):
+        sent.numpy()[end - each.size : end] = each.ravel()
+    there = sent.to(device, non_blocking=True)
+    return [there[end - each.size : end].view(each.shape) for each, end in zip(arrays, ends.tolist(), strict=True)]

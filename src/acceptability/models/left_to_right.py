@@ -19,8 +19,8 @@ from acceptability.models.trie import Ints, trie
 
 _log = logging.getLogger(__name__)
 
-Row: TypeAlias = tuple[list[int], list[int], Sequence[int]]
-"""The tokens of a text, those that the network must read, and the places that are scored."""
+Row: TypeAlias = tuple[Sequence[int], Sequence[int]]
+"""The tokens of a text, and the places that are scored; what comes after the last of them need not be read."""
 
 
 class CausalPass(Protocol):
@@ -44,18 +44,18 @@ class PaddedRows:
     @torch.inference_mode()
     def __call__(self, batch: Sequence[Row]) -> Callable[[], list[NDArray[np.float32]]]:
         """Return what gives the log-probabilities of the scored tokens of each row."""
-        longest = max(len(read) for _, read, _ in batch)
+        longest = max(scored[-1] for _, scored in batch)
         ids = np.zeros((len(batch), longest), np.int64)
         mask = np.zeros((len(batch), longest), np.int64)
-        for row, (_, read, _) in enumerate(batch):
-            ids[row, : len(read)], mask[row, : len(read)] = read, 1
-        device = self.net.device
-        logits = self.net(input_ids=on(device, ids), attention_mask=on(device, mask), use_cache=False).logits
+        for row, (whole, scored) in enumerate(batch):
+            ids[row, : scored[-1]], mask[row, : scored[-1]] = whole[: scored[-1]], 1
+        shown, seen = on(self.net.device, ids, mask)
+        logits = self.net(input_ids=shown, attention_mask=seen, use_cache=False).logits
         found = []
-        for table, (whole, _, scored) in zip(logits, batch, strict=True):
+        for table, (whole, scored) in zip(logits, batch, strict=True):
             places = np.asarray(scored)
-            rows = table[on(device, places - 1)].float().log_softmax(1)
-            picked = rows.gather(1, on(device, np.asarray(whole)[places])[:, None])
+            before, targets = on(self.net.device, places - 1, np.asarray(whole)[places])
+            picked = table[before].float().log_softmax(1).gather(1, targets[:, None])
             found.append(picked[:, 0].cpu().numpy())
         return lambda: found
 
@@ -71,16 +71,13 @@ class SharedPrefixes:
     @torch.inference_mode()
     def __call__(self, batch: Sequence[Row]) -> Callable[[], list[NDArray[np.float32]]]:
         """Begin with a batch, and return what gives the log-probabilities of the scored tokens of each row."""
-        order = sorted(range(len(batch)), key=lambda place: batch[place][1])
-        made = trie([batch[place][1] for place in order])
-        number = np.empty(len(order), np.int64)
-        number[order] = np.arange(len(order))
-        whole, _, scored = zip(*batch, strict=True)
-        counts, text, places = _flat(scored)
-        lengths, _, tokens = _flat(whole)
-        targets = tokens[(np.cumsum(lengths) - lengths)[text] + places]
+        lengths, tokens = _flat([ids for ids, _ in batch])
+        counts, places = _flat([scored for _, scored in batch])
+        starts, text = np.cumsum(lengths) - lengths, np.repeat(np.arange(len(batch)), counts)
+        made = trie(tokens, starts, np.array([scored[-1] for _, scored in batch]))
+        targets = tokens[starts[text] + places]
         # The token at a place is predicted one place before it.
-        nodes = made.path[number[text], places - 1]
+        nodes = made.path[text, places - 1]
         pending = logprobs(self.net, prefixes.states(self.net, made), nodes, targets)
         ends = np.cumsum(counts)
 
@@ -91,11 +88,10 @@ class SharedPrefixes:
         return collect
 
 
-def _flat(rows: Sequence[Sequence[int]]) -> tuple[Ints, Ints, Ints]:
-    """Return how many numbers each row has, in which row each number stands, and the numbers."""
+def _flat(rows: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
+    """Return how many numbers each row has, and the numbers of all, one after another."""
     counts = np.fromiter(map(len, rows), np.int64, len(rows))
-    numbers = np.fromiter(chain.from_iterable(rows), np.int64, int(counts.sum()))
-    return counts, np.repeat(np.arange(len(rows)), counts), numbers
+    return counts, np.fromiter(chain.from_iterable(rows), np.int64, int(counts.sum()))
 
 
 def causal_pass(net: Any, name: str) -> CausalPass:
@@ -138,4 +134,4 @@ def _sample(net: Any) -> list[Row]:
     size = net.config.get_text_config().vocab_size
     tokens = np.random.default_rng(0).integers(0, size, 12).tolist()
     rows = [tokens[:5] + tokens[start : start + 4] for start in (5, 7, 8)] + [tokens[6:11]]
-    return [(row, row[:-1], range(1, len(row))) for row in rows]
+    return [(row, range(1, len(row))) for row in rows]

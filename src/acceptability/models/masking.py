@@ -60,11 +60,10 @@ class WholeRows:
     @torch.inference_mode()
     def __call__(self, given: Copies) -> Pending:
         """Return what gives the log-probability of each target."""
-        device = self.net.device
-        shown = on(device, given.shown)
+        shown, rows, places, targets = on(self.net.device, given.shown, given.rows, given.places, given.targets)
         logits = self.net(input_ids=shown, attention_mask=torch.ones_like(shown)).logits
-        table = logits[on(device, given.rows), on(device, given.places)].float().log_softmax(1)
-        found: NDArray[np.float32] = table.gather(1, on(device, given.targets)[:, None])[:, 0].cpu().numpy()
+        table = logits[rows, places].float().log_softmax(1)
+        found: NDArray[np.float32] = table.gather(1, targets[:, None])[:, 0].cpu().numpy()
         return lambda: found
 
 
@@ -77,17 +76,14 @@ class ScoredRows:
     @torch.inference_mode()
     def __call__(self, given: Copies) -> Pending:
         """Return what gives the log-probability of each target."""
-        device = self.net.device
-        cells = given.rows * given.shown.shape[1] + given.places
-        _now.cells = on(device, cells)
+        shown, cells = on(self.net.device, given.shown, given.rows * given.shown.shape[1] + given.places)
+        _now.cells, _now.done = cells, False
         try:
-            states = self.net.base_model(input_ids=on(device, given.shown)).last_hidden_state
+            states = self.net.base_model(input_ids=shown).last_hidden_state.flatten(0, 1)
         finally:
             _now.cells = None
-        if states.shape[0] == 1 and states.shape[1] == len(cells) != given.shown.size:
-            states = states[0]
-        else:
-            states = states.flatten(0, 1)[on(device, cells)]
+        if not _now.done:
+            states = states[cells]
         return logprobs(self.net, states, np.arange(len(cells)), given.targets)
 
 
@@ -134,6 +130,7 @@ def _at_scored_places(_: Any, given: tuple[Any, ...]) -> tuple[Any, ...]:
     cells = getattr(_now, "cells", None)
     if cells is None:
         return given
+    _now.done = True
     return tuple(each.flatten(0, 1)[cells].unsqueeze(0) for each in given)
 
 

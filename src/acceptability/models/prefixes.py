@@ -37,13 +37,10 @@ def states(net: Any, given: Trie) -> Any:
     """Return the hidden states of the body at each node of a trie."""
     device = net.device
     path, born = given.branches()
-    _now.shape = path.shape
-    _now.path, _now.born = on(device, path.ravel()), on(device, born)
-    _now.called = False
+    _now.shape, _now.called = path.shape, False
+    ids, depths, _now.path, _now.born = on(device, given.ids[None], given.depths[None], path.ravel(), born)
     try:
-        made = net.base_model(
-            input_ids=on(device, given.ids[None]), position_ids=on(device, given.depths[None]), use_cache=False
-        )
+        made = net.base_model(input_ids=ids, position_ids=depths, use_cache=False)
     finally:
         _now.path = None
     if not _now.called:

@@ -6,9 +6,7 @@ order in which they first appear.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import TypeAlias
 
 import numpy as np
@@ -45,24 +43,43 @@ class Trie:
         return self.path[kept], number[self.born // width] * width + self.born % width
 
 
-def trie(rows: Sequence[Sequence[int]]) -> Trie:
-    """Return the trie of rows that are in lexicographic order.
+def trie(tokens: Ints, starts: Ints, lengths: Ints) -> Trie:
+    """Return the trie of rows, each of which is a part of one long array of tokens.
 
-    >>> made = trie([(5, 6, 7), (5, 6, 8)])
+    >>> made = trie(np.array([5, 6, 7, 5, 6, 8]), np.array([0, 3]), np.array([3, 3]))
     >>> made.ids.tolist(), made.depths.tolist()
     ([5, 6, 7, 8], [0, 1, 2, 2])
     >>> made.path.tolist()
     [[0, 1, 2], [0, 1, 3]]
     """
-    lengths = np.fromiter(map(len, rows), np.int64, len(rows))
     columns = np.arange(int(lengths.max()))
     inside = columns < lengths[:, None]
-    table = np.full(inside.shape, -1, np.int64)
-    table[inside] = np.fromiter(chain.from_iterable(rows), np.int64, int(lengths.sum()))
+    table = np.where(inside, tokens[np.where(inside, starts[:, None] + columns, 0)], -1)
+    order = _order(table)
+    made = _of_sorted(table if order is None else table[order], inside if order is None else inside[order])
+    if order is None:
+        return made
+    back = np.empty_like(order)
+    back[order] = np.arange(len(order))
+    width = len(columns)
+    return Trie(made.ids, made.depths, made.path[back], order[made.born // width] * width + made.born % width)
+
+
+def _order(table: Ints) -> Ints | None:
+    """Return the lexicographic order of the rows, or None if they are in it."""
+    differs = table[1:] != table[:-1]
+    first = differs.argmax(axis=1)
+    rows = np.arange(len(first))
+    if (table[1:][rows, first] >= table[:-1][rows, first]).all():
+        return None
+    return np.lexsort(table.T[::-1])
+
+
+def _of_sorted(table: Ints, inside: NDArray[np.bool_]) -> Trie:
     differs = np.ones(inside.shape, bool)
     differs[1:] = table[1:] != table[:-1]
     new = np.logical_or.accumulate(differs, axis=1) & inside
     numbers = np.cumsum(new).reshape(new.shape) - 1
     # In sorted rows the latest node of a column is the one that a row shares.
     path = np.maximum.accumulate(np.where(new, numbers, 0), axis=0)
-    return Trie(table[new], np.broadcast_to(columns, new.shape)[new], path, np.flatnonzero(new))
+    return Trie(table[new], np.broadcast_to(np.arange(new.shape[1]), new.shape)[new], path, np.flatnonzero(new))
