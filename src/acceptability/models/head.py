@@ -8,7 +8,8 @@ that is built in the usual way, and is tried before it is relied on.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -35,6 +36,15 @@ _now = threading.local()
 
 class Unfit(Exception):
     """A network that is not built in the usual way."""
+
+
+@contextmanager
+def usual() -> Iterator[None]:
+    """Take whatever the code of a network makes of our ways as a reason not to take them."""
+    try:
+        yield
+    except (TypeError, ValueError, AttributeError, IndexError, KeyError, RuntimeError) as error:
+        raise Unfit(f"{type(error).__name__}: {error}") from error
 
 
 def logprobs(net: Any, states: Any, rows: Ints, targets: Ints) -> Pending:
@@ -82,15 +92,13 @@ def _pending(found: Any, order: Ints) -> Pending:
 
 def _picked(logits: Any, rows: Any, targets: Any) -> Any:
     """Return the log-probabilities of targets in rows of logits."""
-    if logits.device.type == "cpu":
-        sums = torch.cat([_log_sum(part.float()) for part in logits.split(_ROWS_AT_ONCE)])
-    else:
-        sums = logits.float().logsumexp(1)
+    at_once = _ROWS_AT_ONCE if logits.device.type == "cpu" else len(logits)
+    sums = torch.cat([_log_sum(part.float()) for part in logits.split(at_once)])
     return logits[rows, targets].float() - sums[rows]
 
 
 def _log_sum(logits: Any) -> Any:
-    """Return the logsumexp of each row by the one operation that a CPU does in a single pass."""
+    """Return the logsumexp of each row, by the operation that reads the logits the fewest times."""
     return logits[:, 0] - logits.log_softmax(1)[:, 0]
 
 

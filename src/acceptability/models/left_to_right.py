@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any, Protocol, TypeAlias
 
@@ -13,8 +12,8 @@ import torch
 from numpy.typing import NDArray
 
 from acceptability.models import prefixes
-from acceptability.models.head import NOISE, Unfit, logprobs, on, split
-from acceptability.models.packed import pack
+from acceptability.models.head import NOISE, Unfit, logprobs, on, split, usual
+from acceptability.models.layers import tune
 from acceptability.models.trie import Ints, trie
 
 _log = logging.getLogger(__name__)
@@ -101,7 +100,10 @@ def causal_pass(net: Any, name: str) -> CausalPass:
     expected = plain(batch)()
     before = net.config._attn_implementation
     try:
-        with _prepared(net):
+        with usual():
+            split(net)
+            prefixes.share_prefixes(net)
+            tune(net)
             fast = SharedPrefixes(net)
             found = fast(batch)()
     except Unfit as error:
@@ -114,19 +116,6 @@ def causal_pass(net: Any, name: str) -> CausalPass:
     net.set_attn_implementation(before)
     _log.info("%s takes the plain way, which is slower: %s", name, problem)
     return plain
-
-
-@contextmanager
-def _prepared(net: Any) -> Iterator[None]:
-    """Make a network ready for the fast way; whatever its code makes of that is a reason not to take it."""
-    try:
-        split(net)
-        prefixes.share_prefixes(net)
-        if net.device.type == "cpu":
-            pack(net)
-        yield
-    except (TypeError, ValueError, AttributeError, IndexError, KeyError, RuntimeError) as error:
-        raise Unfit(f"{type(error).__name__}: {error}") from error
 
 
 def _sample(net: Any) -> list[Row]:

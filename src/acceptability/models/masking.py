@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -17,11 +15,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from acceptability.models.head import NOISE, Pending, Unfit, logprobs, on, split
-from acceptability.models.packed import pack
+from acceptability.models.attention import attention
+from acceptability.models.head import NOISE, Pending, Unfit, logprobs, on, split, usual
+from acceptability.models.layers import tune
 from acceptability.models.trie import Ints
 
 _log = logging.getLogger(__name__)
+_NAME = "acceptability_tiles"
+_UNKNOWN = {"sliding_window", "softcap", "s_aux", "position_bias"}
 _now = threading.local()
 """The positions that are scored, in the thread whose pass it is."""
 
@@ -92,30 +93,46 @@ def masked_pass(net: Any, name: str) -> MaskedPass:
     plain = WholeRows(net)
     sample = _sample(net)
     expected = plain(sample)()
-    try:
-        with _prepared(net):
-            fast = ScoredRows(net)
-            gap = float(np.abs(expected - fast(sample)()).max())
-        if gap < NOISE[net.dtype]:
-            return fast
-        problem = f"its scores would differ by {gap:.2g}"
-    except Unfit as error:
-        problem = str(error)
-    _log.info("%s takes the plain way, which is slower: %s", name, problem)
-    return plain
+    before = net.config._attn_implementation
+    for prepare in (_ready, *([_tile] if net.device.type == "cuda" else [])):
+        try:
+            with usual():
+                prepare(net)
+                gap = float(np.abs(expected - ScoredRows(net)(sample)()).max())
+            problem = "" if gap < NOISE[net.dtype] else f"its scores would differ by {gap:.2g}"
+        except Unfit as error:
+            problem = str(error)
+        if problem:
+            net.set_attn_implementation(before)
+            _log.info("%s is scored in a slower way: %s", name, problem)
+        if problem and prepare is _ready:
+            return plain
+    return ScoredRows(net)
 
 
-@contextmanager
-def _prepared(net: Any) -> Iterator[None]:
-    """Make a network ready for the fast way; whatever its code makes of that is a reason not to take it."""
-    try:
-        split(net)
-        _shorten(net)
-        if net.device.type == "cpu":
-            pack(net)
-        yield
-    except (TypeError, ValueError, AttributeError, IndexError, KeyError, RuntimeError) as error:
-        raise Unfit(f"{type(error).__name__}: {error}") from error
+def _ready(net: Any) -> None:
+    """Make a network ready for the fast way."""
+    split(net)
+    _shorten(net)
+    tune(net)
+
+
+def _tile(net: Any) -> None:
+    """Let several copies share a tile of the GPU's attention, where the network takes its attention from outside."""
+    from transformers import AttentionInterface
+
+    AttentionInterface.register(_NAME, _attend)
+    net.set_attn_implementation(_NAME)
+
+
+def _attend(
+    module: Any, query: Any, key: Any, value: Any, attention_mask: Any, scaling: float | None = None, **others: Any
+) -> tuple[Any, None]:
+    odd = [name for name, each in others.items() if name in _UNKNOWN and each is not None]
+    if odd or attention_mask is not None or getattr(module, "is_causal", False):
+        raise Unfit(f"its attention takes {', '.join(odd) or 'a mask'}")
+    turned = (each.transpose(1, 2) for each in (query, key, value))
+    return attention(*turned, causal=False, scaling=scaling), None
 
 
 def _shorten(net: Any) -> None:

@@ -11,8 +11,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-import torch
-
+from acceptability.models.attention import attention
 from acceptability.models.head import Unfit, on
 from acceptability.models.trie import Trie
 
@@ -63,27 +62,12 @@ def _attend(
     if odd or getattr(_now, "path", None) is None or not getattr(module, "is_causal", True):
         raise Unfit(f"its attention takes {', '.join(odd) or 'more than one row'}")
     _now.called = True
-    height, width = _now.shape
     seen = _unrolled(query), _unrolled(key), _unrolled(value)
-    mask = _window(width, sliding_window, query.device) if sliding_window and sliding_window < width else None
-    made = torch.nn.functional.scaled_dot_product_attention(
-        *seen,
-        attn_mask=mask,
-        is_causal=mask is None,
-        scale=scaling,
-        enable_gqa=key.shape[1] != query.shape[1],
-    )
-    flat = made.transpose(1, 2).reshape(height * width, *made.shape[1::2])
-    return flat.index_select(0, _now.born).unsqueeze(0), None
+    made = attention(*seen, causal=True, scaling=scaling, window=sliding_window)
+    return made.reshape(-1, *made.shape[2:]).index_select(0, _now.born).unsqueeze(0), None
 
 
 def _unrolled(states: Any) -> Any:
-    """Return the states of a trie's nodes as those of whole sentences: sentence × head × place × dimension."""
+    """Return the states of a trie's nodes as those of whole sentences: sentence × place × head × dimension."""
     nodes = states[0].transpose(0, 1)
-    return nodes.index_select(0, _now.path).view(*_now.shape, *nodes.shape[1:]).transpose(1, 2)
-
-
-def _window(width: int, span: int, device: Any) -> Any:
-    places = torch.arange(width, device=device)
-    behind = places[:, None] - places[None, :]
-    return (behind >= 0) & (behind < span)
+    return nodes.index_select(0, _now.path).view(*_now.shape, *nodes.shape[1:])

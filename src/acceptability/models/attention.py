@@ -1,0 +1,70 @@
+"""Attention among the tokens of short sentences.
+
+A GPU computes attention in tiles of 64 places or more, most of which stay empty when a
+sentence has a dozen tokens. There, several sentences share a tile, and a mask keeps them apart.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import torch
+
+_TILE = 64
+
+
+def attention(
+    query: Any, key: Any, value: Any, *, causal: bool, scaling: float | None, window: int | None = None
+) -> Any:
+    """Return what each place takes from the others of its sentence.
+
+    Args:
+        query, key, value: Sentence × place × head × dimension.
+        window: How many places back a token sees; None for all.
+    """
+    count, length, heads, _ = query.shape
+    group = _TILE // length if query.device.type == "cuda" else 1
+    if group < 2 or (window and window < length):
+        mask = _banded(length, window, query.device) if window and window < length else None
+        made = _attended(query, key, value, mask, causal and mask is None, scaling)
+        return made.transpose(1, 2)
+    tiled = [_tiles(each, group) for each in (query, key, value)]
+    mask = _blocks(group, length, causal, query.dtype, query.device)
+    made = _attended(tiled[0], tiled[1], tiled[2], mask, False, scaling)
+    return made.transpose(1, 2).reshape(-1, length, heads, value.shape[-1])[:count]
+
+
+def _tiles(states: Any, group: int) -> Any:
+    """Return sentences, so many to a row; the last row is filled up with the first sentence."""
+    if missing := -len(states) % group:
+        states = torch.cat([states, states[:1].expand(missing, -1, -1, -1)])
+    return states.reshape(-1, group * states.shape[1], *states.shape[2:])
+
+
+def _attended(query: Any, key: Any, value: Any, mask: Any, causal: bool, scaling: float | None) -> Any:
+    return torch.nn.functional.scaled_dot_product_attention(
+        query.transpose(1, 2),
+        key.transpose(1, 2),
+        value.transpose(1, 2),
+        attn_mask=mask,
+        is_causal=causal,
+        scale=scaling,
+        enable_gqa=key.shape[2] != query.shape[2],
+    )
+
+
+def _banded(length: int, window: int, device: Any) -> Any:
+    places = torch.arange(length, device=device)
+    behind = places[:, None] - places
+    return (behind >= 0) & (behind < window)
+
+
+@lru_cache(maxsize=128)
+def _blocks(group: int, length: int, causal: bool, dtype: Any, device: Any) -> Any:
+    """Return a mask that lets each sentence of a tile see itself alone."""
+    places = torch.arange(group * length, device=device)
+    seen = places[:, None] // length == places // length
+    if causal:
+        seen &= places[:, None] >= places
+    return torch.zeros(seen.shape, dtype=dtype, device=device).masked_fill_(~seen, float("-inf"))
