@@ -136,10 +136,9 @@ class Causal:
     def _before(self) -> tuple[int, ...]:
         if self.bos is None:
             return ()
-        vocabulary = self.files.tokenizer.get_vocab()
-        if self.bos not in vocabulary:
+        if self.bos not in self.files.vocabulary:
             raise ModelError(f"{self.files.name} has no token {self.bos!r} to start with; choose another bos")
-        return (vocabulary[self.bos],)
+        return (self.files.vocabulary[self.bos],)
 
     @property
     def _after(self) -> tuple[int, ...]:

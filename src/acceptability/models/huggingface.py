@@ -75,11 +75,15 @@ class Checkpoint:
     @cached_property
     def names(self) -> list[str]:
         """The tokens, by their ids."""
-        vocabulary = self.tokenizer.get_vocab()
-        names = [""] * (max(vocabulary.values()) + 1)
-        for token, number in vocabulary.items():
+        names = [""] * (max(self.vocabulary.values()) + 1)
+        for token, number in self.vocabulary.items():
             names[number] = token
         return names
+
+    @cached_property
+    def vocabulary(self) -> dict[str, int]:
+        """The ids, by their tokens."""
+        return dict(self.tokenizer.get_vocab())
 
     @cached_property
     def config(self) -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -28,7 +29,7 @@ from acceptability.models.huggingface import (
     within,
 )
 from acceptability.spelling import write
-from acceptability.types import Query, Span, TokenScores
+from acceptability.types import Query, TokenScores
 
 if TYPE_CHECKING:
     from acceptability.models.masking import Copies, MaskedPass
@@ -41,13 +42,15 @@ class Tokens(NamedTuple):
 
     Args:
         scored: The places of the scored tokens, which are also those that may be hidden.
-        hidden: For each of them, from where to where (exclusive) tokens are hidden.
+        hidden: For each of them, where the tokens end that are hidden with it: it alone, or all up to there.
+        together: Whether all scored tokens are hidden at once.
     """
 
     query: Query
     ids: Sequence[int]
     scored: Sequence[int]
-    hidden: Sequence[Span]
+    hidden: Sequence[int]
+    together: bool
     coded: Any
 
     @property
@@ -58,12 +61,12 @@ class Tokens(NamedTuple):
     @property
     def size(self) -> int:
         """The number of tokens in all masked copies."""
-        return len(self.ids) * (len(self.scored) if self.hidden[0] != self.hidden[-1] else 1)
+        return len(self.ids) * (1 if self.together else len(self.scored))
 
-    def said(self, logprobs: NDArray[np.float32]) -> TokenScores:
+    def said(self, logprobs: NDArray[np.float32], names: Sequence[str]) -> TokenScores:
         """Return the tokens with their log-probabilities."""
-        query, names, spans = self.query, self.coded.tokens, self.coded.offsets
-        tokens = tuple([names[place] for place in self.scored])
+        query, ids, spans = self.query, self.ids, self.coded.offsets
+        tokens = tuple([names[ids[place]] for place in self.scored])
         offsets = tuple([spans[place] for place in self.scored])
         if query.context:
             offsets = tuple([within(query, span) for span in offsets])
@@ -123,7 +126,7 @@ class Masked:
 
         def collect() -> list[TokenScores]:
             found = {place: part for places, pending in begun for place, part in zip(places, pending(), strict=True)}
-            return [each.said(found[place]) for place, each in enumerate(batch)]
+            return [each.said(found[place], self.files.names) for place, each in enumerate(batch)]
 
         return collect
 
@@ -131,10 +134,15 @@ class Masked:
         """Return the log-probability of every wanted token, from as many copies as fit at once."""
         return self.begin(batch)()
 
+    def _at_once(self, length: int) -> int:
+        """Return how many copies go through the network together; a GPU likes round numbers."""
+        count = max(1, self.budget // length)
+        return count if count < 128 else count // 64 * 64
+
     def _same_length(self, batch: Sequence[Tokens]) -> Callable[[], list[NDArray[np.float32]]]:
         copies = _copies(batch, self.files.tokenizer.mask_token_id)
         with enough_memory(f"{self.files.name}: {len(copies.shown)} masked copies"):
-            parts = [self.forward(each) for each in _slices(copies, max(1, self.budget // batch[0].length))]
+            parts = [self.forward(each) for each in _slices(copies, self._at_once(batch[0].length))]
         counts = np.array([len(each.scored) for each in batch])
         order, ends = np.argsort(copies.rows, kind="stable"), np.cumsum(counts)
 
@@ -153,18 +161,15 @@ def _tokens(index: int, query: Query, coded: Any, limit: int, unknown: int | Non
     scored = [place for place in places if not special[place] or ids[place] == unknown]
     if not scored or (unknown is not None and all(ids[place] == unknown for place in scored)):
         raise QueryError(index, "the model knows none of its tokens")
-    hidden: Sequence[Span] = [(place, place + 1) for place in scored]
-    if query.target:
-        hidden = [(scored[0], scored[-1] + 1)] * len(scored)
-    elif variant == "word_l2r":
-        hidden = list(_to_the_end_of_the_word(scored, coded.word_ids))
-    return Tokens(query, ids, scored, hidden, coded)
+    is_whole = query.target is None
+    ends = _ends_of_words(scored, coded.word_ids) if is_whole and variant == "word_l2r" else scored
+    return Tokens(query, ids, scored, ends, not is_whole, coded)
 
 
-def _to_the_end_of_the_word(wanted: Sequence[int], words: Sequence[int | None]) -> Iterator[Span]:
-    last = {words[place]: place for place in wanted}
-    for place in wanted:
-        yield place, place + 1 if words[place] is None else last[words[place]] + 1
+def _ends_of_words(scored: Sequence[int], words: Sequence[int | None]) -> list[int]:
+    """Return for each scored place the last one of the same word."""
+    last = {words[place]: place for place in scored}
+    return [place if words[place] is None else last[words[place]] for place in scored]
 
 
 def _copies(batch: Sequence[Tokens], mask: int) -> Copies:
@@ -172,20 +177,21 @@ def _copies(batch: Sequence[Tokens], mask: int) -> Copies:
     from acceptability.models.masking import Copies
 
     texts = np.array([each.ids for each in batch])
-    may_hide = np.zeros(texts.shape, bool)
-    counts = [len(each.scored) for each in batch]
+    counts = np.array([len(each.scored) for each in batch])
     text = np.repeat(np.arange(len(batch)), counts)
-    place = _flat((each.scored for each in batch), sum(counts))
+    place = _flat([each.scored for each in batch], len(text))
+    last = _flat([each.hidden for each in batch], len(text))
+    together = np.repeat([each.together for each in batch], counts)
+    may_hide = np.zeros(texts.shape, bool)
     may_hide[text, place] = True
-    spans = _flat((span for each in batch for span in each.hidden), 2 * sum(counts)).reshape(-1, 2)
     columns = np.arange(texts.shape[1])
-    is_hidden = may_hide[text] & (columns >= spans[:, :1]) & (columns < spans[:, 1:])
+    is_hidden = may_hide[text] & (together[:, None] | (columns >= place[:, None]) & (columns <= last[:, None]))
     shown, rows = _unique(np.where(is_hidden, mask, texts[text]))
     return Copies(shown, rows, place, texts[text, place])
 
 
 def _flat(rows: Iterable[Sequence[int]], count: int) -> NDArray[np.int64]:
-    return np.fromiter((each for row in rows for each in row), np.int64, count)
+    return np.fromiter(chain.from_iterable(rows), np.int64, count)
 
 
 def _unique(rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

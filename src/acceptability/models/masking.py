@@ -77,7 +77,8 @@ class ScoredRows:
     @torch.inference_mode()
     def __call__(self, given: Copies) -> Pending:
         """Return what gives the log-probability of each target."""
-        shown, cells = on(self.net.device, given.shown, given.rows * given.shown.shape[1] + given.places)
+        device, cells = self.net.device, given.rows * given.shown.shape[1] + given.places
+        shown, cells = on(device, given.shown if device.type == "cpu" else _rounded(given.shown), cells)
         _now.cells, _now.done = cells, False
         try:
             states = self.net.base_model(input_ids=shown).last_hidden_state.flatten(0, 1)
@@ -86,6 +87,12 @@ class ScoredRows:
         if not _now.done:
             states = states[cells]
         return logprobs(self.net, states, np.arange(len(cells)), given.targets)
+
+
+def _rounded(shown: Ints) -> Ints:
+    """Fill up many copies to a round number: for a GPU each new number of rows is a new problem to think about."""
+    missing = -len(shown) % 64 if len(shown) > 64 else 0
+    return np.concatenate([shown, np.repeat(shown[:1], missing, axis=0)])
 
 
 def masked_pass(net: Any, name: str) -> MaskedPass:
