@@ -86,7 +86,7 @@ class Worker:
     def __init__(self, contender: Contender, python: Path, logs: Path) -> None:
         logs.mkdir(parents=True, exist_ok=True)
         self.contender = contender
-        self._log = logs / f"{contender.tool}.log"
+        self._log = logs / f"{contender.name}.log"
         self._python = python
 
     def __enter__(self) -> Worker:
@@ -97,7 +97,7 @@ class Worker:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
-                env=_environment(self.contender.tool),
+                env=environment(ours=self.contender.tool == "ours"),
             )
         return self
 
@@ -117,7 +117,8 @@ class Worker:
         return self._ask("score", {"texts": list(texts), "batch": batch})
 
     def _ask(self, what: str, order: Mapping[str, Any]) -> dict[str, Any]:
-        assert self._process.stdin and self._process.stdout
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
         try:
             print(json.dumps({"do": what, **order}), file=self._process.stdin, flush=True)
             line = self._process.stdout.readline()
@@ -132,8 +133,8 @@ class Worker:
         return answer
 
 
-def _environment(tool: str) -> dict[str, str]:
-    """Return the worker's environment: it finds the bench, our own also the package; PYTHONPATH is kept."""
-    found = [ROOT, *([ROOT / "src"] if tool == "ours" else [])]
+def environment(*, ours: bool) -> dict[str, str]:
+    """Return a worker's environment: it finds the bench, our own worker also the package; PYTHONPATH is kept."""
+    found = [ROOT, *([ROOT / "src"] if ours else [])]
     given = os.environ.get("PYTHONPATH")
     return {**os.environ, "PYTHONPATH": os.pathsep.join([*map(str, found), *([given] if given else [])])}

@@ -15,7 +15,7 @@ VARIABLE = "BENCH_PEERS"
 
 
 def python_of_peers(given: str | None, scratch: Path) -> Path:
-    """Return the Python that has the peers: of the environment named, of ``here``, or of one made in the scratch folder.
+    """Return the Python that has the peers: of a named environment, of ``here``, or of one made in the scratch folder.
 
     It is made with the releases of torch and transformers that we run with, so that only the tools differ.
     """

@@ -37,7 +37,7 @@ def _ways(dtype: str, device: str) -> dict[str, Callable[[], Any]]:
     first, second = (torch.randn(side, side, dtype=getattr(torch, dtype), device=device) for _ in range(2))
     ways: dict[str, Callable[[], Any]] = {"torch": lambda: first @ second}
     if device == "cpu" and hasattr(torch.ops.mkldnn, "_reorder_linear_weight"):
-        packed = torch.ops.mkldnn._reorder_linear_weight(second.to_mkldnn(), side)
+        packed = torch.ops.mkldnn._reorder_linear_weight(second, side)
         ways["packed"] = lambda: torch.ops.mkldnn._linear_pointwise(first, packed, None, "none", [], "")
     return ways
 

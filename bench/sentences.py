@@ -9,6 +9,7 @@ from itertools import islice
 from acceptability import load_suite
 from acceptability.home import local_data
 from acceptability.types import Suite
+from bench.contenders import BenchError
 
 _FRAMES = (
     "",
@@ -19,6 +20,8 @@ _FRAMES = (
     "It seems that ",
     "A friend wrote that ",
     "They will explain why ",
+    "You may think that ",
+    "Last year it was reported that ",
 )
 
 
@@ -39,7 +42,10 @@ def many(source: Suite, count: int, seed: int) -> list[str]:
     """Return any number of different sentences: those of the suite, then each again in one frame after another."""
     found = list(islice(_framed(pairs(source, 2 * len(source.contrasts), seed)), count))
     if len(found) < count:
-        raise ValueError(f"{source.name} gives {len(found)} different sentences; {count} were asked for")
+        raise BenchError(
+            f"{source.name} gives {len(found)} different sentences; {count} were asked for. "
+            "Ask for fewer, or let ACCEPTABILITY_DATA name a folder that has BLiMP."
+        )
     return found
 
 

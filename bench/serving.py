@@ -1,7 +1,7 @@
 """A worker: a process with one tool and one model in it, asked and answering in lines of JSON.
 
-    {"do": "load", "folder": …, "dtype": …, "device": …, "threads": …, "options": {…}}  ->  {"notes": […], "versions": {…}, …}
-    {"do": "score", "texts": […], "batch": …}  ->  {"seconds": …, "scores": […], "before": …, "peak": …}
+    {"do": "load", "folder": …, "dtype": …, …}  ->  {"seconds": …, "notes": […], "versions": {…}, …}
+    {"do": "score", "texts": […], "batch": …}   ->  {"seconds": …, "scores": […], "before": …, "peak": …}
 
 Nothing here needs more than Python, so that a tool in an environment of its own can be served. Whatever a tool prints
 goes to the log: the answers have a channel of their own. A worker that fails ends, and its log says why.

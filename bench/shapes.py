@@ -57,13 +57,13 @@ def made(scratch: Path, name: str) -> Shape:
     return Shape(**noted | {"folder": str((scratch / "models" / name).resolve())})
 
 
-def _gpt2(vocabulary: Path, **sizes: int) -> tuple[Any, Any]:
+def _gpt2(vocabulary: Path, **sizes: Any) -> tuple[Any, Any]:
     from transformers import GPT2Config, GPT2LMHeadModel
 
     tokenizer = _wrapped(
         vocabularies.gpt2(vocabulary), bos_token=vocabularies.GPT2_END, eos_token=vocabularies.GPT2_END
     )
-    ends = {"bos_token_id": tokenizer.bos_token_id, "eos_token_id": tokenizer.eos_token_id}
+    ends: dict[str, Any] = {"bos_token_id": tokenizer.bos_token_id, "eos_token_id": tokenizer.eos_token_id}
     config = GPT2Config(vocab_size=len(tokenizer), initializer_range=_BODY_SPREAD, **ends, **sizes)
     return _drawn(GPT2LMHeadModel, config), tokenizer
 

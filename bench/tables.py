@@ -1,0 +1,84 @@
+"""Results as people read them: a table on the terminal, and Markdown for the page of results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+_HEADINGS = ("tool", "batch", "time", "sentences/s", "tokens/s", "extra", "peak", "share", "ratio", "difference")
+
+
+def shown(case: Mapping[str, Any]) -> None:
+    """Print one case."""
+    title = f"{_title(case)}: {case['sentences']} sentences, {case['tokens']} tokens"
+    table = Table(*_HEADINGS, title=title, title_justify="left")
+    for cells in _rows(case):
+        table.add_row(*cells)
+    console = Console(width=120)
+    console.print(table)
+    for note in _notes(case):
+        console.print(f"note: {note}")
+
+
+def markdown(results: Mapping[str, Any]) -> str:
+    """Return all cases as one Markdown table, with what a reader needs to know of the run."""
+    settings, cases = results["settings"], results["cases"]
+    versions = {name: number for case in cases for run in case["runs"] for name, number in run["versions"].items()}
+    lines = [
+        f"{results['machine']}; {settings['device']}, {settings['threads']} threads; sentences of {results['suite']}; "
+        f"{settings['rounds']} interleaved rounds. "
+        + ", ".join(f"{name} {versions[name]}" for name in sorted(versions)),
+        "",
+        "| model, precision, conventions | " + " | ".join(_HEADINGS) + " |",
+        "| --- " * (len(_HEADINGS) + 1) + "|",
+    ]
+    for case in cases:
+        lines += [f"| {_title(case)} | " + " | ".join(cells) + " |" for cells in _rows(case)]
+    rates = {case["dtype"]: max(case["matrix_rate"].values()) for case in cases}
+    lines += ["", "Matrix products: " + ", ".join(f"{dtype} {rate / 1e9:.0f} GFLOP/s" for dtype, rate in rates.items())]
+    lines += [f"- {note}" for note in dict.fromkeys(note for case in cases for note in _notes(case))]
+    return "\n".join(lines) + "\n"
+
+
+def megabytes(count: int | None) -> str:
+    """Return bytes as mebibytes.
+
+    >>> megabytes(3 << 20)
+    '3 MiB'
+    """
+    return "not told" if count is None else f"{count / (1 << 20):,.0f} MiB"
+
+
+def _title(case: Mapping[str, Any]) -> str:
+    return f"{case['shape']} {case['dtype']}, {case['match']}"
+
+
+def _rows(case: Mapping[str, Any]) -> list[list[str]]:
+    return [[*_cells(run), *(_against(case) if place == 0 else ("", ""))] for place, run in enumerate(case["runs"])]
+
+
+def _cells(run: Mapping[str, Any]) -> list[str]:
+    return [
+        run["name"],
+        "own" if run["name"] == "ours" else str(run["batch"]),
+        f"{run['median']:.2f} s",
+        f"{run['sentences_per_second']:,.1f}",
+        f"{run['tokens_per_second']:,.0f}",
+        megabytes(run["extra"]),
+        megabytes(run["peak"]),
+        f"{run['share']:.0%}",
+    ]
+
+
+def _against(case: Mapping[str, Any]) -> tuple[str, str]:
+    if "ratio" not in case:
+        return "", ""
+    spread = f"{min(case['ratios']):.2f}–{max(case['ratios']):.2f}"
+    return f"{case['ratio']:.2f} ({spread})", f"{case['difference']:.1e}"
+
+
+def _notes(case: Mapping[str, Any]) -> list[str]:
+    return [note for run in case["runs"] for note in run["notes"]]
