@@ -27,13 +27,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
+from bench import rates
 from bench.contenders import ROOT, BenchError, Contender, Worker
 from bench.sentences import many, suite
 from bench.shapes import NAMES, Shape, made
-from bench.tables import megabytes
+from bench.tables import aligned, megabytes
 
 _SIZES = (1_000, 10_000, 100_000, 1_000_000)
 _WAYS = {"answers": "the engine alone", "store": "into the store", "known": "from the store"}
@@ -111,32 +110,34 @@ def _kept(given: argparse.Namespace, shape: Shape, texts: list[str]) -> dict[str
 
 
 def _show(results: dict[str, Any]) -> None:
-    grown, kept, console = results["growth"], results["store"], Console(width=120)
-    table = Table("sentences", "seconds", "per second", "extra", "peak", title=f"{results['shape']} {results['dtype']}")
-    for row in grown["rows"]:
-        size, seconds, peak, before = (row[name] for name in ("sentences", "seconds", "peak", "before"))
-        extra = None if peak is None else peak - before
-        table.add_row(f"{size:,}", f"{seconds:.2f}", f"{size / seconds:,.0f}", megabytes(extra), megabytes(peak))
-    console.print(table)
+    grown, kept = results["growth"], results["store"]
+    print(f"\n{results['shape']} {results['dtype']}")
+    print(aligned([("sentences", "seconds", "per second", "extra", "peak"), *map(_cells, grown["rows"])]))
     if grown["left_out"]:
-        console.print("left out for want of time: " + ", ".join(f"{size:,}" for size in grown["left_out"]))
+        print("left out for want of time: " + ", ".join(f"{size:,}" for size in grown["left_out"]))
     if "milliseconds_each" in grown:
-        console.print(
+        print(
             f"{grown['seconds_at_start']:.2f} s and {grown['milliseconds_each']:.3f} ms for each sentence; "
             f"the worst size lies {grown['worst_deviation']:.0%} off that line"
         )
     alone = statistics.median(kept["answers"])
     for way, seconds in kept.items():
         median = statistics.median(seconds)
-        console.print(f"{_WAYS[way]}: {median:.2f} s, {median / alone:.2f} of the engine alone")
+        print(f"{_WAYS[way]}: {median:.2f} s, {median / alone:.2f} of the engine alone")
+
+
+def _cells(row: dict[str, Any]) -> tuple[str, ...]:
+    size, seconds, peak, before = (row[name] for name in ("sentences", "seconds", "peak", "before"))
+    extra = None if peak is None else peak - before
+    return f"{size:,}", f"{seconds:.2f}", f"{size / seconds:,.0f}", megabytes(extra), megabytes(peak)
 
 
 def _reader() -> argparse.ArgumentParser:
     scratch = Path(tempfile.gettempdir()) / "acceptability-bench"
     reader = argparse.ArgumentParser(prog="python -m bench.growth", description="Time scoring of ever more sentences.")
     reader.add_argument("--shape", choices=NAMES, default="tiny")
-    reader.add_argument("--dtype", default="float32")
-    reader.add_argument("--device", default="cpu")
+    reader.add_argument("--dtype", choices=rates.DTYPES, default="float32")
+    reader.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     reader.add_argument("--threads", type=int, default=os.cpu_count())
     reader.add_argument("--sizes", nargs="+", type=int, default=list(_SIZES))
     reader.add_argument("--minutes", type=float, default=10.0)

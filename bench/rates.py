@@ -32,7 +32,7 @@ def measured(device: str, threads: int) -> dict[str, dict[str, float]]:
 def _ways(dtype: str, device: str) -> dict[str, Callable[[], Any]]:
     import torch
 
-    side = _SIDE[device.partition(":")[0]]
+    side = _SIDE[device]
     torch.manual_seed(0)
     first, second = (torch.randn(side, side, dtype=getattr(torch, dtype), device=device) for _ in range(2))
     ways: dict[str, Callable[[], Any]] = {"torch": lambda: first @ second}
@@ -56,7 +56,7 @@ def _rate(product: Callable[[], Any], device: str) -> float:
     best, end = done(), time.perf_counter() + _SECONDS
     while time.perf_counter() < end:
         best = min(best, done())
-    side = _SIDE[device.partition(":")[0]]
+    side = _SIDE[device]
     return float(2 * side**3 / best)
 
 
@@ -65,7 +65,7 @@ def main() -> None:
     import torch
 
     reader = argparse.ArgumentParser(prog="python -m bench.rates", description="Measure the rate of matrix products.")
-    reader.add_argument("--device", default="cpu")
+    reader.add_argument("--device", choices=tuple(_SIDE), default="cpu")
     reader.add_argument("--threads", type=int, default=1)
     given = reader.parse_args()
     torch.set_num_threads(given.threads)

@@ -19,7 +19,9 @@ What it needs is kept in a scratch folder and made when it is not there: vocabul
 weights, an environment with the peers (pip; ``--environment`` or the variable BENCH_PEERS names one that exists). On
 a machine without a network, bring ``SCRATCH/vocabularies`` with ``encoder.json``, ``vocab.bpe`` and ``vocab.txt``
 (about 2 MB; models are then made there), and use ``--without-peers``, or ``--environment here`` with ``--peers
-minicons`` and the sources of minicons on PYTHONPATH. BLiMP is used where ACCEPTABILITY_DATA has it.
+minicons`` and the sources of minicons on PYTHONPATH (which the workers are given too; likewise for small packages
+that we need and the machine lacks, such as platformdirs). BLiMP is used where ACCEPTABILITY_DATA has it, else the
+starter suite; the results say which.
 """
 
 from __future__ import annotations
@@ -225,8 +227,7 @@ def _processor() -> str:
 
 
 def _settings(given: argparse.Namespace) -> Settings:
-    kind = given.device.partition(":")[0]
-    numbers = _QUICK if given.quick else _SENTENCES[kind]
+    numbers = _QUICK if given.quick else _SENTENCES[given.device]
     chosen = {"causal": given.sentences, "masked": given.pll_sentences}
     return Settings(
         tuple(given.shapes or (("gpt2", "bert") if given.quick else ("gpt2", "llama", "bert", "roberta"))),
@@ -247,7 +248,7 @@ def _reader() -> argparse.ArgumentParser:
     reader.add_argument("--quick", action="store_true", help="few sentences, two rounds, two shapes: a minute or two")
     reader.add_argument("--shapes", nargs="+", choices=NAMES)
     reader.add_argument("--dtypes", nargs="+", choices=rates.DTYPES)
-    reader.add_argument("--device", default="cpu")
+    reader.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     reader.add_argument("--threads", type=int, default=os.cpu_count())
     reader.add_argument("--sentences", type=int, help="how many for causal models")
     reader.add_argument("--pll-sentences", type=int, help="how many for masked models")

@@ -15,7 +15,8 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from importlib.metadata import version
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Protocol
 
 from bench.memory import Meter
@@ -56,7 +57,7 @@ def serve(load: Callable[[Order], Scorer], packages: Sequence[str]) -> None:
     meter, start = Meter("cpu"), time.perf_counter()
     scorer = load(order)
     seconds = time.perf_counter() - start
-    versions = {name: version(name) for name in packages}
+    versions = {name: _release(name) for name in packages}
     _say(answers, {"seconds": seconds, "notes": list(scorer.notes), "versions": versions, **asdict(meter.found())})
     for line in sys.stdin:
         asked = _asked("score", line)
@@ -76,6 +77,14 @@ def _settle(order: Order) -> None:
     import torch
 
     torch.set_num_threads(order.threads)
+
+
+def _release(name: str) -> str:
+    """Return the release of a package, also of one that is found on PYTHONPATH and not installed."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return str(getattr(import_module(name), "__version__", "of unknown version"))
 
 
 def _asked(what: str, line: str) -> dict[str, Any]:

@@ -1,26 +1,39 @@
-"""Results as people read them: a table on the terminal, and Markdown for the page of results."""
+"""Results as people read them: a table on the terminal, and Markdown for the page of results.
+
+Plain text, so that a machine with little more than torch and transformers can print it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
-
-from rich.console import Console
-from rich.table import Table
 
 _HEADINGS = ("tool", "batch", "time", "sentences/s", "tokens/s", "extra", "peak", "share", "ratio", "difference")
 
 
 def shown(case: Mapping[str, Any]) -> None:
     """Print one case."""
-    title = f"{_title(case)}: {case['sentences']} sentences, {case['tokens']} tokens"
-    table = Table(*_HEADINGS, title=title, title_justify="left")
-    for cells in _rows(case):
-        table.add_row(*cells)
-    console = Console(width=120)
-    console.print(table)
+    print(f"\n{_title(case)}: {case['sentences']} sentences, {case['tokens']} tokens")
+    print(aligned([_HEADINGS, *_rows(case)]))
     for note in _notes(case):
-        console.print(f"note: {note}")
+        print(f"note: {note}", flush=True)
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> str:
+    """Return rows of cells in columns, each as wide as its widest cell.
+
+    >>> print(aligned([["tool", "time"], ["ours", "1.25 s"]]))
+    tool    time
+    ours  1.25 s
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.rjust(width) if place else cell.ljust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    )
 
 
 def markdown(results: Mapping[str, Any]) -> str:
