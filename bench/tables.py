@@ -11,12 +11,16 @@ from typing import Any
 _HEADINGS = ("tool", "batch", "time", "sentences/s", "tokens/s", "extra", "peak", "share", "ratio", "difference")
 
 
-def shown(case: Mapping[str, Any]) -> None:
+Rates = Mapping[str, Mapping[str, float]]
+"""Operations per second, by precision and way."""
+
+
+def shown(case: Mapping[str, Any], rates: Rates) -> None:
     """Print one case."""
     print(f"\n{_title(case)}: {case['sentences']} sentences, {case['tokens']} tokens")
-    print(aligned([_HEADINGS, *_rows(case)]))
+    print(aligned([_HEADINGS, *_rows(case, rates)]), flush=True)
     for note in _notes(case):
-        print(f"note: {note}", flush=True)
+        print(f"note: {note}")
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> str:
@@ -49,9 +53,9 @@ def markdown(results: Mapping[str, Any]) -> str:
         "| --- " * (len(_HEADINGS) + 1) + "|",
     ]
     for case in cases:
-        lines += [f"| {_title(case)} | " + " | ".join(cells) + " |" for cells in _rows(case)]
-    rates = {case["dtype"]: max(case["matrix_rate"].values()) for case in cases}
-    lines += ["", "Matrix products: " + ", ".join(f"{dtype} {rate / 1e9:.0f} GFLOP/s" for dtype, rate in rates.items())]
+        lines += [f"| {_title(case)} | " + " | ".join(cells) + " |" for cells in _rows(case, results["matrix_rates"])]
+    rates = [f"{dtype} {_rate(results['matrix_rates'], dtype) / 1e9:,.0f} GFLOP/s" for dtype in settings["dtypes"]]
+    lines += ["", f"Matrix products: {', '.join(rates)}.", ""]
     lines += [f"- {note}" for note in dict.fromkeys(note for case in cases for note in _notes(case))]
     return "\n".join(lines) + "\n"
 
@@ -69,11 +73,18 @@ def _title(case: Mapping[str, Any]) -> str:
     return f"{case['shape']} {case['dtype']}, {case['match']}"
 
 
-def _rows(case: Mapping[str, Any]) -> list[list[str]]:
-    return [[*_cells(run), *(_against(case) if place == 0 else ("", ""))] for place, run in enumerate(case["runs"])]
+def _rate(rates: Rates, dtype: str) -> float:
+    return max(rates[dtype].values())
 
 
-def _cells(run: Mapping[str, Any]) -> list[str]:
+def _rows(case: Mapping[str, Any], rates: Rates) -> list[list[str]]:
+    rate = _rate(rates, case["dtype"])
+    return [
+        [*_cells(run, rate), *(_against(case) if place == 0 else ("", ""))] for place, run in enumerate(case["runs"])
+    ]
+
+
+def _cells(run: Mapping[str, Any], rate: float) -> list[str]:
     return [
         run["name"],
         "own" if run["name"] == "ours" else str(run["batch"]),
@@ -82,7 +93,7 @@ def _cells(run: Mapping[str, Any]) -> list[str]:
         f"{run['tokens_per_second']:,.0f}",
         megabytes(run["extra"]),
         megabytes(run["peak"]),
-        f"{run['share']:.0%}",
+        f"{run['operations_per_second'] / rate:.0%}",
     ]
 
 
