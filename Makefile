@@ -8,7 +8,7 @@ ifneq ($(wildcard ../shared/data),)
 export ACCEPTABILITY_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: demo test test-slow check bench docs install clean
+.PHONY: demo test test-slow check bench bench-growth docs install clean
 
 demo: .venv/ready
 	$(BIN)/acceptability demo
@@ -24,8 +24,14 @@ check: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
+# Us and our peers, on the same sentences and weights: BENCH=--quick for a first look. Then the road around scoring.
 bench: .venv/ready
+	$(BIN)/python -m bench.scoring $(BENCH)
 	$(BIN)/python -m bench.road
+
+# Time and memory for 1,000 to 1,000,000 sentences, and what the store costs.
+bench-growth: .venv/ready
+	$(BIN)/python -m bench.growth $(BENCH)
 
 docs: .venv/ready
 	$(BIN)/mkdocs build --strict --quiet

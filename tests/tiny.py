@@ -24,6 +24,11 @@ TEXTS = [*SENTENCES, "The dog chased the cats.", "Cats", "ever since noon the do
 @pytest.fixture(scope="session")
 def causal_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A GPT-2 with a byte-level vocabulary and a start token."""
+    return make_causal(tmp_path_factory.mktemp("tiny-causal"))
+
+
+def make_causal(folder: Path) -> Path:
+    """Save the tiny GPT-2 in a folder."""
     import torch
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
@@ -40,15 +45,20 @@ def causal_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     config = GPT2Config(
         vocab_size=len(fast), n_positions=64, n_embd=32, n_layer=2, n_head=2, initializer_range=0.3, bos_token_id=0
     )
-    return _saved(GPT2LMHeadModel(config), fast, tmp_path_factory.mktemp("tiny-causal"))
+    return _saved(GPT2LMHeadModel(config), fast, folder)
 
 
 @pytest.fixture(scope="session")
 def masked_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A BERT with a WordPiece vocabulary that splits longer words."""
+    return make_masked(tmp_path_factory.mktemp("tiny-masked"))
+
+
+def make_masked(folder: Path) -> Path:
+    """Save the tiny BERT in a folder."""
     from transformers import BertForMaskedLM
 
-    return _bert(BertForMaskedLM, tmp_path_factory.mktemp("tiny-masked"))
+    return _bert(BertForMaskedLM, folder)
 
 
 @pytest.fixture(scope="session")

