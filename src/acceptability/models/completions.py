@@ -31,6 +31,9 @@ _TOO_MANY, _TIMED_OUT, _NOT_IMPLEMENTED = 429, 408, 501
 _LONGEST_PAUSE = 60.0
 _LONGEST_DEMAND = 600.0
 _SECONDS_TO_CONNECT = 10.0
+_ROUNDING = 1e-6
+_STANDS_FOR_NEVER = -9999.0
+"""What vLLM writes for minus infinity, which JSON cannot."""
 
 
 class Stumbled(Exception):
@@ -121,9 +124,10 @@ class Server:
         return self._asked("/completions", body, lambda answer: read(_echoes(answer, len(prompts))), what)
 
     def _asked(self, path: str, body: Mapping[str, Any] | None, read: Callable[[Any], T], what: str) -> T:
+        asked = f"{self.url}{path}, asked about {what}"
         for tried in range(1, self.patience.tries + 1):
             try:
-                return read(self._answer(path, body))
+                return read(self._answer(path, body, asked))
             except Stumbled as stumbled:
                 problem = stumbled
             if (problem.after or 0.0) > _LONGEST_DEMAND:
@@ -131,11 +135,11 @@ class Server:
             if tried < self.patience.tries:
                 self.patience.wait(tried, problem.after)
         raise ModelError(
-            f"{self.url}{path}, asked about {what}: {problem}. Given up after {tried} "
-            f"{'try' if tried == 1 else 'tries'}; running again asks only for what is missing."
+            f"{asked}: {problem}. Given up after {tried} {'try' if tried == 1 else 'tries'}; "
+            "running again asks only for what is missing."
         ) from problem
 
-    def _answer(self, path: str, body: Mapping[str, Any] | None) -> Any:
+    def _answer(self, path: str, body: Mapping[str, Any] | None, asked: str) -> Any:
         method, silence = ("POST" if body else "GET"), self.patience.timeout
         try:
             answer = self._session.request(
@@ -149,23 +153,14 @@ class Server:
         except Timeout as error:
             raise Stumbled(f"no answer within {silence:g} seconds") from error
         except (requests.ConnectionError, ChunkedEncodingError, ContentDecodingError) as error:
-            raise Stumbled(f"the connection failed ({type(error).__name__}). Is the server running?") from error
+            raise Stumbled(f"the connection failed ({type(error).__name__}; is the server running?)") from error
         except requests.RequestException as error:
-            raise ModelError(f"{self.url}{path} cannot be asked: {_without_key(reason(error))}") from error
-        self._check_status(path, answer)
+            raise ModelError(f"{asked}: {_without_key(reason(error))}") from error
+        _check_status(answer, asked)
         try:
             return json.loads(answer.content)
         except ValueError as error:
             raise Stumbled("its answer is not whole: it does not read as JSON") from error
-
-    def _check_status(self, path: str, answer: requests.Response) -> None:
-        status = answer.status_code
-        said = f"it answered {status}: {_message(answer)}"
-        if status in (_TOO_MANY, _TIMED_OUT) or (status >= 500 and status != _NOT_IMPLEMENTED):
-            after = _seconds(answer.headers.get("Retry-After", ""))
-            raise Stumbled(said + (f" (and asks to wait {after:.0f} seconds)" if after else ""), after=after)
-        if status != requests.codes.ok:
-            raise Refused(f"{self.url}{path}: {said}", status)
 
     @cached_property
     def _session(self) -> requests.Session:
@@ -173,6 +168,16 @@ class Server:
         for scheme in ("http://", "https://"):
             session.mount(scheme, HTTPAdapter(pool_maxsize=self.connections))
         return session
+
+
+def _check_status(answer: requests.Response, asked: str) -> None:
+    status = answer.status_code
+    said = f"it answered {status}: {_message(answer)}"
+    if status in (_TOO_MANY, _TIMED_OUT) or (status >= 500 and status != _NOT_IMPLEMENTED):
+        after = _seconds(answer.headers.get("Retry-After", ""))
+        raise Stumbled(said + (f" (and asks to wait {after:.0f} seconds)" if after else ""), after=after)
+    if status != requests.codes.ok:
+        raise Refused(f"{asked}: {said}", status)
 
 
 def _listed(answer: Any) -> list[Mapping[str, Any]]:
@@ -211,6 +216,15 @@ def _echo(choice: Mapping[str, Any]) -> Echo:
 def _filled(found: object, count: int) -> tuple[object, ...]:
     """Return a list that a server gives for tokens, or Nones if it is none."""
     return tuple(found) if isinstance(found, list) and len(found) == count else (None,) * count
+
+
+def checked_logprob(logprob: object, token: str) -> float:
+    """Return a log-probability that can be one."""
+    if isinstance(logprob, bool) or not isinstance(logprob, int | float):
+        raise Stumbled(f"the token {token!r} has no log-probability")
+    if not _STANDS_FOR_NEVER < logprob <= _ROUNDING:
+        raise Stumbled(f"the log-probability of {token!r} is {logprob}")
+    return float(logprob)
 
 
 def cannot_echo(what: str) -> ModelError:

@@ -11,15 +11,16 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from acceptability.errors import ModelError
-from acceptability.models.completions import GENERATED, Echo, Server, Stumbled, cannot_echo
-from acceptability.models.echoed import spells
+from acceptability.models.completions import GENERATED, Echo, Refused, Server, Stumbled, cannot_echo, checked_logprob
+from acceptability.models.echoed import spans, spells
 
 _log = logging.getLogger(__name__)
 # Two texts whose last words call for quite different ones after them.
 _PROBES = ("They moved from New", "They moved from San")
 _ALTERNATIVES = 5
 _SAME = 0.5
-"""How far two answers about one place may lie apart: servers that compute in few bits do not repeat themselves."""
+_NOISE = 0.25
+"""How far answers about one place may lie apart, on average: servers that compute in few bits vary."""
 
 
 @dataclass(frozen=True)
@@ -30,11 +31,19 @@ class Habits:
         before: How many tokens it echoes before those of the text.
         scores_first: Whether the first token of the text gets a log-probability.
         takes_lists: Whether one request may hold several prompts.
+        answer: The log-probabilities that it gave the first of our texts; the first may have none.
     """
 
     before: int
     scores_first: bool
     takes_lists: bool
+    answer: tuple[float | None, ...]
+
+    def is_like(self, answer: Sequence[float | None]) -> bool:
+        """Tell whether another answer about the first of our texts can come from the same model."""
+        pairs = list(zip(self.answer, answer, strict=False))
+        apart = [abs(one - other) for one, other in pairs if one is not None and other is not None]
+        return len(self.answer) == len(answer) and bool(apart) and sum(apart) <= _NOISE * len(apart)
 
 
 def habits_of(server: Server, model: str, before: str, *, lists: bool) -> Habits:
@@ -44,32 +53,44 @@ def habits_of(server: Server, model: str, before: str, *, lists: bool) -> Habits
         lists: Whether to try out a request with both texts.
     """
     prompts = [before + text for text in _PROBES]
-    (first, skipped), (second, also) = (_tried(server, model, *each) for each in zip(prompts, _PROBES, strict=True))
-    if skipped != also:
+    first, second = (_tried(server, model, *each) for each in zip(prompts, _PROBES, strict=True))
+    if first.before != second.before:
         raise ModelError(f"{server.url}: the server does not begin every text in the same way")
-    _check_places(server.url, first, second)
-    takes_lists = lists and _takes_lists(server, model, prompts, (first, second))
-    return Habits(skipped, first.logprobs[skipped] is not None, takes_lists)
+    _check_places(server.url, first.echo, second.echo)
+    takes_lists = lists and _takes_lists(server, model, prompts, (first.echo, second.echo))
+    return Habits(first.before, first.answer[0] is not None, takes_lists, first.answer)
 
 
-def _tried(server: Server, model: str, prompt: str, text: str) -> tuple[Echo, int]:
-    """Return the echo of a prompt, and how many of its tokens come before those of the text."""
+@dataclass(frozen=True)
+class _Tried:
+    """An echo, how many tokens it has before those of the text, and what it gives these."""
 
-    def read(echoes: Sequence[Echo]) -> tuple[Echo, int]:
-        return echoes[0], _skipped(echoes[0], text)
+    echo: Echo
+    before: int
+    answer: tuple[float | None, ...]
 
-    return server.echoes(model, [prompt], _ALTERNATIVES, read)
+
+def _tried(server: Server, model: str, prompt: str, text: str) -> _Tried:
+    try:
+        return server.echoes(model, [prompt], _ALTERNATIVES, lambda echoes: _read(echoes[0], text))
+    except Refused as refusal:
+        if "echo" in str(refusal) or "logprobs" in str(refusal):
+            raise cannot_echo(f"refuses what is needed ({refusal})") from refusal
+        raise
 
 
-def _skipped(echo: Echo, text: str) -> int:
+def _read(echo: Echo, text: str) -> _Tried:
     if len(echo.tokens) <= GENERATED:
         raise cannot_echo(f"does not echo prompts (of {text!r} it showed only the tokens {list(echo.tokens)})")
     if all(each is None for each in echo.logprobs[:-GENERATED]):
         raise cannot_echo("echoes prompts without their log-probabilities")
-    for before in range(len(echo.tokens)):
-        if spells(echo.tokens[before:], text):
-            return before
-    raise Stumbled("the tokens that it echoes do not spell the prompt")
+    before = next((place for place in range(len(echo.tokens)) if spells(echo.tokens[place:], text)), None)
+    if before is None:
+        raise Stumbled("the tokens that it echoes do not spell the prompt")
+    count = len(spans(echo.tokens[before:], text))
+    pairs = list(zip(echo.logprobs, echo.tokens, strict=True))[before : before + count]
+    first = None if pairs[0][0] is None else checked_logprob(*pairs[0])
+    return _Tried(echo, before, (first, *(checked_logprob(*pair) for pair in pairs[1:])))
 
 
 def _takes_lists(server: Server, model: str, prompts: Sequence[str], expected: Sequence[Echo]) -> bool:

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from acceptability.errors import ModelError, SpellingError, shorten
-from acceptability.models.completions import Echo, Patience, Refused, Server, Stumbled
+from acceptability.models.completions import Echo, Patience, Refused, Server, checked_logprob
 from acceptability.models.echoed import spans
 from acceptability.models.files import remembered
 from acceptability.models.habits import Habits, habits_of
@@ -33,9 +33,6 @@ _CHARACTERS_PER_TOKEN = 4
 _TOKENS_PER_TEXT = 16
 _FACTS = ("id", "root", "parent", "owned_by", "meta")
 _TOO_MUCH = (400, 413, 422)
-_ROUNDING = 1e-6
-_STANDS_FOR_NEVER = -9999.0
-"""What vLLM writes for minus infinity, which JSON cannot."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +90,17 @@ class Remote:
                 f"{self.server.url}: the server gives the first token after bos={self.bos!r} no log-probability"
                 f"{_swallowed(self._before) if not habits.before else ''}. Write bos=None to leave it unscored."
             )
+        self._check_same(habits)
         return habits
+
+    def _check_same(self, habits: Habits) -> None:
+        """Refuse a server that says the same of itself as an earlier one, but not the same of a text."""
+        earlier = remembered(f"remote-{fingerprint([self.signature.encode()])}", "answer", lambda: habits.answer)
+        if not isinstance(earlier, list | tuple) or not habits.is_like(earlier):
+            raise ModelError(
+                f"{self.server.url} does not answer as the server did whose scores are stored as {self.signature}: "
+                "it runs another model, or other settings. Give it a version of its own: version='…'."
+            )
 
     @cached_property
     def _plain(self) -> Habits:
@@ -149,7 +156,7 @@ class Remote:
             query.text,
             tuple(tokens[place] for place in wanted),
             tuple(_within(query, offsets[place]) for place in wanted),
-            np.array([_checked(logprobs[place], tokens[place]) for place in wanted], dtype=np.float32),
+            np.array([checked_logprob(logprobs[place], tokens[place]) for place in wanted], dtype=np.float32),
         )
 
 
@@ -214,12 +221,3 @@ def _in_target(query: Query, offsets: Sequence[Span]) -> list[int]:
 def _within(query: Query, span: Span) -> Span:
     """Return a span of the full text as a span of the query's own text."""
     return max(span[0] - query.start, 0), max(span[1] - query.start, 0)
-
-
-def _checked(logprob: object, token: str) -> float:
-    """Return a log-probability that can be one."""
-    if isinstance(logprob, bool) or not isinstance(logprob, int | float):
-        raise Stumbled(f"the token {token!r} has no log-probability")
-    if not _STANDS_FOR_NEVER < logprob <= _ROUNDING:
-        raise Stumbled(f"the log-probability of {token!r} is {logprob}")
-    return float(logprob)
