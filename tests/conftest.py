@@ -16,7 +16,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 if BESIDE.is_dir():
     os.environ.setdefault("ACCEPTABILITY_DATA", str(BESIDE))
 
-pytest_plugins = ["tiny"]
+pytest_plugins = ["tiny", "faulty_server"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

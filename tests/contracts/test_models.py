@@ -12,13 +12,15 @@ from acceptability.reductions import LP, LogOdds
 from acceptability.types import LabelScores, Query
 from tiny import TEXTS
 
-KINDS = ["uniform", "ngram", "causal", "masked", "classifier"]
+KINDS = ["uniform", "ngram", "causal", "masked", "classifier", "remote"]
 
 
 @pytest.fixture(params=[*KINDS, *(name for name in delivered() if name == "sphinx-trigram")])
 def model(request) -> Model:
     if request.param == "uniform":
         return load_model("uniform")
+    if request.param == "remote":
+        return load_model(f"remote:{request.getfixturevalue('toy_server').url}#toy")
     if request.param in delivered():
         if not delivered()[request.param].is_installed():
             pytest.skip(f"{request.param} is not installed")
