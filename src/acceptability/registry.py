@@ -41,6 +41,10 @@ _OURS: dict[str, dict[str, str]] = {
         "masked": "acceptability.models.masked:open_model",
         "classifier": "acceptability.models.classifier:open_model",
     },
+    "engine": {
+        "local": "acceptability.engine:Local",
+        "ray": "acceptability.engine.cluster:Ray",
+    },
     "measure": {
         "PairAccuracy": "acceptability.measures.pairs:PairAccuracy",
         "ADC": "acceptability.measures.delta:ADC",
@@ -74,6 +78,7 @@ _OURS: dict[str, dict[str, str]] = {
 _HINTS = {
     "reader": "`acceptability suites` lists the suites.",
     "model": "`acceptability models` lists the kinds and the named ones.",
+    "engine": "The engines are: {names}.",
     "measure": "The measures are: {names}.",
     "reduction": "The reductions are: {names}.",
 }

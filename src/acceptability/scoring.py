@@ -5,14 +5,15 @@ What a model has said before comes from the store; what it says now is kept ther
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 
 from acceptability import registry
-from acceptability.engine.local import answers
+from acceptability.engine import load_engine
 from acceptability.errors import ModelError, QueryError, ScoreError, SpellingError, SuiteError, shorten
 from acceptability.models import load_model
-from acceptability.protocols import Model, Reduction
+from acceptability.protocols import Engine, Model, Reduction
 from acceptability.reductions import LP, AgainstUnigrams, LogOdds
 from acceptability.store.said import Store
 from acceptability.suites import load_suite
@@ -37,6 +38,7 @@ def score(
     reduce: str | None = None,
     *,
     region: str | None = None,
+    engine: str | Engine = "local",
     progress: Progress | None = None,
 ) -> Scores:
     """Return one number for each sentence of a suite; what was scored before comes from the store.
@@ -45,8 +47,9 @@ def score(
         reduce: The reduction, such as ``slor(unigrams='wordfreq:en')``. By default ``lp`` for
             a language model and ``log_odds`` for a classifier.
         region: Score only the region of this name, given the rest of the sentence.
+        engine: Where the model runs: ``local``, or on a cluster, ``ray(address='HOST:PORT')``.
     """
-    return scored(suite, model, [reduce], region=region, progress=progress)[0]
+    return scored(suite, model, [reduce], region=region, engine=engine, progress=progress)[0]
 
 
 def scored(
@@ -55,18 +58,20 @@ def scored(
     reductions: Sequence[str | None],
     *,
     region: str | None = None,
+    engine: str | Engine = "local",
     progress: Progress | None = None,
 ) -> list[Scores]:
     """Return the scores of a suite under several reductions, from one pass of the model."""
-    suite, (name, opened) = as_suite(suite), as_model(model)
+    suite, asked = as_suite(suite), _asked_model(model, engine)
     makers = [_Scorer(load_reduction(each) if each else None) for each in reductions]
     queries = [_query(sentence, region) for sentence in suite.sentences]
-    for place, said in _asked(opened, name, suite, queries, progress):
-        for maker in makers:
-            maker.take(suite.sentences[place].id, said)
+    with closing(_said(asked, suite, queries, progress)) as answers:
+        for place, said in answers:
+            for maker in makers:
+                maker.take(suite.sentences[place].id, said)
     where = f"#{region}" if region else ""
     ids = [sentence.id for sentence in suite.sentences]
-    return [maker.scores(ids, name, opened.signature, where) for maker in makers]
+    return [maker.scores(ids, asked.name, asked.model.signature, where) for maker in makers]
 
 
 class _Scorer:
@@ -105,11 +110,11 @@ class _Scorer:
 
 
 def tokens(
-    suite: Suite | str, model: str | Model, *, progress: Progress | None = None
+    suite: Suite | str, model: str | Model, *, engine: str | Engine = "local", progress: Progress | None = None
 ) -> Iterator[tuple[Sentence, Said]]:
     """Yield each sentence of a suite with what the model said to it."""
-    suite, (name, opened) = as_suite(suite), as_model(model)
-    said = dict(_asked(opened, name, suite, [_query(each, None) for each in suite.sentences], progress))
+    suite, asked = as_suite(suite), _asked_model(model, engine)
+    said = dict(_said(asked, suite, [_query(each, None) for each in suite.sentences], progress))
     for place, sentence in enumerate(suite.sentences):
         yield sentence, said[place]
 
@@ -150,6 +155,11 @@ def as_model(model: str | Model) -> tuple[str, Model]:
     return (model, load_model(model)) if isinstance(model, str) else (model.signature, model)
 
 
+def as_engine(engine: str | Engine) -> Engine:
+    """Return an engine, made if only its spelling was given."""
+    return load_engine(engine) if isinstance(engine, str) else engine
+
+
 def as_suite(suite: Suite | str) -> Suite:
     """Return a suite, loaded if only its name was given."""
     return load_suite(suite) if isinstance(suite, str) else suite
@@ -169,9 +179,28 @@ def _query(sentence: Sentence, region: str | None) -> Query:
     return Query(sentence.text, context, sentence.regions[region])
 
 
-def _asked(
-    model: Model, name: str, suite: Suite, queries: Sequence[Query], progress: Progress | None
-) -> Iterator[tuple[int, Said]]:
+@dataclass(frozen=True)
+class _Asked:
+    """A model that is asked: what it is called, how it is written if it has a name, and where it runs."""
+
+    name: str
+    model: Model
+    spelling: str | None
+    engine: Engine
+
+    def answers(
+        self, queries: Sequence[Query], is_known: Callable[[int], bool]
+    ) -> Generator[list[tuple[int, Said]], None, None]:
+        return self.engine.answers(self.model, self.spelling, queries, is_known)
+
+
+def _asked_model(model: str | Model, engine: str | Engine) -> _Asked:
+    return _Asked(*as_model(model), model if isinstance(model, str) else None, as_engine(engine))
+
+
+def _said(
+    asked: _Asked, suite: Suite, queries: Sequence[Query], progress: Progress | None
+) -> Generator[tuple[int, Said], None, None]:
     """Yield what a model says to each query: first from the store, then from the model itself."""
     places: dict[str, list[int]] = {}
     for place, query in enumerate(queries):
@@ -179,20 +208,22 @@ def _asked(
     distinct = [queries[found[0]] for found in places.values()]
     keys = list(places)
     done: set[str] = set()
+    signature, name = asked.model.signature, asked.name
     with Store() as store:
-        for key, said in store.known(model.signature, distinct):
+        for key, said in store.known(signature, distinct):
             done.add(key)
             yield from ((place, said) for place in places[key])
         _tell(progress, name, len(done), len(keys))
         if len(done) == len(keys):
             return
         try:
-            for batch in answers(model, distinct, lambda place: keys[place] in done):
-                store.add(model.signature, [(distinct[place], said) for place, said in batch])
-                for place, said in batch:
-                    done.add(keys[place])
-                    yield from ((each, said) for each in places[keys[place]])
-                _tell(progress, name, len(done), len(keys))
+            with closing(asked.answers(distinct, lambda place: keys[place] in done)) as batches:
+                for batch in batches:
+                    store.add(signature, [(distinct[place], said) for place, said in batch])
+                    for place, said in batch:
+                        done.add(keys[place])
+                        yield from ((each, said) for each in places[keys[place]])
+                    _tell(progress, name, len(done), len(keys))
         except QueryError as error:
             raise _named(error, suite.sentences[places[keys[error.index]][0]], name) from error
 
