@@ -1,7 +1,7 @@
 """Names and what they stand for: ``"module:object"``, loaded on first use.
 
 Other packages add theirs through the entry points ``acceptability.readers``,
-``acceptability.models``, ``acceptability.measures`` and ``acceptability.reductions``.
+``acceptability.models``, ``acceptability.engines``, ``acceptability.measures`` and ``acceptability.reductions``.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ import pytest
 import acceptability
 from acceptability import Sentence, Suite, evaluate, load_model, score
 from acceptability.engine import Local, cluster, load_engine
-from acceptability.engine.cluster import Ray, _Answer, _once, _share, _Slice, _slices, _Worker
+from acceptability.engine.cluster import Ray, _Answer, _first_cause, _once, _share, _Slice, _slices, _Worker
 from acceptability.errors import EngineError, MissingExtra, ModelError, QueryError, SpellingError, UnknownName
 from acceptability.store.said import Store
 from acceptability.types import Query
@@ -97,6 +97,13 @@ class TestParts:
         assert list(_once(iter([whole, whole]), asked)) == [list(whole.said)]
         with pytest.raises(EngineError, match="left 1 queries without an answer"):
             list(_once(iter([_Answer(whole.said[:1])]), asked))
+
+    def test_the_first_cause_of_a_wrapped_error_is_found(self) -> None:
+        first, second, third = ValueError("a bug"), RuntimeError("wrapped"), RuntimeError("again")
+        second.__cause__ = first
+        third.cause = second
+        assert _first_cause(third) is first
+        assert _first_cause(first) is first
 
     def test_what_a_worker_takes_of_a_node(self) -> None:
         nodes = [{"Alive": True, "Resources": {"CPU": 4.0}}] * 3

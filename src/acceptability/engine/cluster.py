@@ -154,6 +154,7 @@ class _Worker:
 def _answered(worker: _Worker, slices: list[_Slice], workers: int | None) -> Generator[_Answer, None, None]:
     """Yield the cluster's answers to slices, as they are ready."""
     import ray.data
+    from ray.data.exceptions import ExecutionTimeoutError
     from ray.exceptions import RayError
 
     count, resources = _share(ray.nodes(), workers)
@@ -166,11 +167,18 @@ def _answered(worker: _Worker, slices: list[_Slice], workers: int | None) -> Gen
     try:
         for row in answers.iter_rows():
             yield row["item"]
-    except RayError as error:
+    except (RayError, ExecutionTimeoutError) as error:
+        first = _first_cause(error)
         raise EngineError(
-            f"the cluster broke off: {reason(error)}. What was scored is kept. "
-            "Check that every node has acceptability installed, and memory for the model."
+            f"the cluster broke off: {type(first).__name__}: {reason(first)}. What was scored is kept. "
+            "Every node needs acceptability, the packages and files of the model, and memory for it."
         ) from error
+
+
+def _first_cause(error: BaseException) -> BaseException:
+    """Return the error that all began with: Ray wraps it several times."""
+    cause = getattr(error, "cause", None) or error.__cause__
+    return _first_cause(cause) if isinstance(cause, BaseException) and cause is not error else error
 
 
 def _once(answers: Iterator[_Answer], slices: Sequence[_Slice]) -> Iterator[list[tuple[int, Said]]]:
