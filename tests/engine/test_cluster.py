@@ -103,6 +103,7 @@ class TestParts:
         second.__cause__ = first
         third.cause = second
         assert _first_cause(third) is first
+        first.__cause__ = RuntimeError()
         assert _first_cause(first) is first
 
     def test_what_a_worker_takes_of_a_node(self) -> None:

@@ -72,14 +72,14 @@ class Ray:
                 f"the model {model.signature} was given as an object, and a cluster opens a model by its name. "
                 "Give its spelling, such as 'causal:FOLDER', or leave the engine away."
             )
-        worker = _Worker(spelling, model.signature)
+        told = (spelling, model.signature)
         with _connected(self.address):
             for start in range(0, len(queries), WINDOW):
                 window = range(start, min(start + WINDOW, len(queries)))
                 slices = _slices(queries, window, is_known)
                 if slices:
                     # Closed here, while the connection still stands, also when the caller stops early.
-                    with closing(_answered(worker, slices, self.workers)) as found:
+                    with closing(_answered(told, slices, self.workers)) as found:
                         yield from _once(found, slices)
 
 
@@ -151,8 +151,8 @@ class _Worker:
             return {"item": _Answer(problem=f"on the node {socket.gethostname()}: {error}")}
 
 
-def _answered(worker: _Worker, slices: list[_Slice], workers: int | None) -> Generator[_Answer, None, None]:
-    """Yield the cluster's answers to slices, as they are ready."""
+def _answered(told: tuple[str, str], slices: list[_Slice], workers: int | None) -> Generator[_Answer, None, None]:
+    """Yield the answers of workers, who are told a model's spelling and signature, as they are ready."""
     import ray.data
     from ray.data.exceptions import ExecutionTimeoutError
     from ray.exceptions import RayError
@@ -161,24 +161,26 @@ def _answered(worker: _Worker, slices: list[_Slice], workers: int | None) -> Gen
     data = ray.data.from_items(slices, override_num_blocks=len(slices))
     data.context.enable_progress_bars = False
     data.context.print_on_execution_start = False
+    data.context.raise_original_map_exception = True
     pool = ray.data.ActorPoolStrategy(min_size=1, max_size=count, initial_size=min(count, len(slices)))
-    told = (worker.spelling, worker.signature)
     answers = data.map(_Worker, fn_constructor_args=told, compute=pool, **resources)
     try:
         for row in answers.iter_rows():
             yield row["item"]
     except (RayError, ExecutionTimeoutError) as error:
         first = _first_cause(error)
+        # Ray's own errors quote a traceback, whose last line says what it was.
+        said = str(first).strip().splitlines()[-1] if isinstance(first, RayError) else reason(first)
         raise EngineError(
-            f"the cluster broke off: {type(first).__name__}: {reason(first)}. What was scored is kept. "
+            f"the cluster broke off: {type(first).__name__}: {said.strip(' .')}. What was scored is kept. "
             "Every node needs acceptability, the packages and files of the model, and memory for it."
         ) from error
 
 
 def _first_cause(error: BaseException) -> BaseException:
-    """Return the error that all began with: Ray wraps it several times."""
+    """Return the error that all began with: Ray wraps it several times, and gives some an empty one as cause."""
     cause = getattr(error, "cause", None) or error.__cause__
-    return _first_cause(cause) if isinstance(cause, BaseException) and cause is not error else error
+    return _first_cause(cause) if isinstance(cause, BaseException) and str(cause) else error
 
 
 def _once(answers: Iterator[_Answer], slices: Sequence[_Slice]) -> Iterator[list[tuple[int, Said]]]:
