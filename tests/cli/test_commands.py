@@ -253,11 +253,12 @@ class TestBadInput:
         """A package that is not there, as a blocked import shows it."""
         (tmp_path / "site").mkdir()
         (tmp_path / "site" / "sitecustomize.py").write_text("import sys; sys.modules['torch'] = None\n")
+        blocked = os.pathsep.join(filter(None, [str(tmp_path / "site"), os.environ.get("PYTHONPATH")]))
         message = "pip install 'acceptability[neural]'"
-        fails(run, message, "judge", "A b.", "--model", "causal:gpt2", PYTHONPATH=str(tmp_path / "site"))
+        fails(run, message, "judge", "A b.", "--model", "causal:gpt2", PYTHONPATH=blocked)
         (tmp_path / "site" / "sitecustomize.py").write_text("import sys; sys.modules['ray'] = None\n")
         message = "'--engine ray' needs ray. Install with: pip install 'acceptability[cluster]'"
-        fails(run, message, "score", "starter", "uniform", "--engine", "ray", PYTHONPATH=str(tmp_path / "site"))
+        fails(run, message, "score", "starter", "uniform", "--engine", "ray", PYTHONPATH=blocked)
 
     def test_places_that_cannot_be_written_to(self, run: Run) -> None:
         fails(run, "there is no folder nowhere", "demo", "--page", "nowhere/x.html")
