@@ -16,7 +16,7 @@ demo: .venv/ready
 test: .venv/ready
 	$(BIN)/pytest --numprocesses 2 --dist loadfile
 
-test-slow: .venv/ready
+test-slow: .venv/everything
 	$(BIN)/pytest --slow
 
 check: .venv/ready

@@ -32,9 +32,9 @@ RANK = {room: rank for rank, rooms in enumerate(RANKS) for room in rooms}
 
 
 def test_importing_loads_neither_torch_nor_pandas() -> None:
-    code = "import sys, acceptability; print([m for m in ('torch', 'pandas', 'transformers') if m in sys.modules])"
+    code = "import sys, acceptability; print({'torch', 'pandas', 'transformers', 'ray'} & set(sys.modules) or 'none')"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert out.strip() == "[]"
+    assert out.strip() == "none"
 
 
 def test_every_public_name_is_there() -> None:
@@ -84,6 +84,12 @@ def test_only_models_import_torch(path: Path) -> None:
     room = path.relative_to(SOURCE).parts[0]
     heavy = {name.split(".")[0] for name in _imports(path)} & {"torch", "transformers"}
     assert not heavy or room in ("models", "train") or path.name == "doctor.py"
+
+
+@pytest.mark.parametrize("path", _modules(), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_only_the_cluster_engine_imports_ray(path: Path) -> None:
+    imports = {name.split(".")[0] for name in _imports(path)}
+    assert ("ray" in imports) == (path == SOURCE / "engine" / "cluster.py")
 
 
 @pytest.mark.parametrize("path", _modules(), ids=lambda path: str(path.relative_to(SOURCE)))

@@ -8,6 +8,7 @@
     ├── ModelError        a model that cannot be opened, or cannot take a sentence
     │   ├── QueryError    ... because of one query, which it names by its place
     │   └── OutOfMemory   ... because the machine's memory does not suffice
+    ├── EngineError       a cluster that cannot be reached, or breaks off
     ├── MeasureError      a measure that the suite gives nothing to measure
     │   └── Undefined     a value that mathematics leaves undefined, with the reason
     ├── StoreError        the file of stored scores, or the folder of runs, cannot be used
@@ -66,6 +67,10 @@ class QueryError(ModelError):
 
 class OutOfMemory(ModelError):
     """The machine's memory does not suffice for a batch."""
+
+
+class EngineError(AcceptabilityError):
+    """An engine that cannot be reached, cannot take a model, or breaks off."""
 
 
 class MeasureError(AcceptabilityError):

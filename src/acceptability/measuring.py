@@ -11,8 +11,8 @@ from acceptability import __version__
 from acceptability.errors import MeasureError, SuiteError, Undefined, suggestion
 from acceptability.measures import default_measures, load_measure
 from acceptability.measures.rows import check_measurable, ratings_are_z
-from acceptability.protocols import Measure, Model
-from acceptability.scoring import Progress, as_model, as_suite, check_list, scored
+from acceptability.protocols import Engine, Measure, Model
+from acceptability.scoring import Progress, as_engine, as_model, as_suite, check_list, scored
 from acceptability.signature import parse, sign
 from acceptability.stats.bootstrap import Bootstrap, difference, interval, macro_interval
 from acceptability.types import Contrast, Result, Scores, Sentence, Suite, Units
@@ -49,6 +49,7 @@ def evaluate(
     by: str | None = None,
     region: str | None = None,
     bootstrap: Bootstrap | None = None,
+    engine: str | Engine = "local",
     progress: Progress | None = None,
 ) -> list[Result]:
     """Return what each measure makes of each model on a suite.
@@ -56,6 +57,7 @@ def evaluate(
     Args:
         measures: Measures or their spellings; by default those that the suite can answer.
         by: A tag: results for each of its values come too, and their macro mean.
+        engine: Where the models run: ``local``, or on a cluster, ``ray(address='HOST:PORT')``.
     """
     return evaluate_all(
         [as_suite(suite)],
@@ -65,6 +67,7 @@ def evaluate(
         by=by,
         region=region,
         bootstrap=bootstrap,
+        engine=engine,
         progress=progress,
     )
 
@@ -78,6 +81,7 @@ def evaluate_all(
     by: str | None = None,
     region: str | None = None,
     bootstrap: Bootstrap | None = None,
+    engine: str | Engine = "local",
     progress: Progress | None = None,
 ) -> list[Result]:
     """Return what each measure makes of each model on several suites, suite by suite.
@@ -91,10 +95,12 @@ def evaluate_all(
     for model in models:
         as_model(model)
     results: list[list[Result]] = [[] for _ in suites]
+    runner = as_engine(engine)
+    asked: list[str | None] = [*reductions] or [None]
     for model in models:
         _, in_use = as_model(model)
         for suite, found in zip(suites, results, strict=True):
-            for scores in scored(suite, model, list(reductions) or [None], region=region, progress=progress):
+            for scores in scored(suite, model, asked, region=region, engine=runner, progress=progress):
                 found += measure(suite, scores, measures, by=by, bootstrap=bootstrap)
         del in_use
     return [result for found in results for result in found]

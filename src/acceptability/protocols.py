@@ -1,8 +1,8 @@
-"""What we need of a model, a reduction and a measure; anything that has it is one."""
+"""What we need of a model, an engine, a reduction and a measure; anything that has it is one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Protocol
 
 from acceptability.types import Query, Said, Scores, Suite, Units
@@ -31,6 +31,20 @@ class Model(Protocol):
 
     def run(self, batch: Sequence[Encoded]) -> Sequence[Said]:
         """Return what the model says to each, in the same order."""
+        ...
+
+
+class Engine(Protocol):
+    """A place where models run: this machine, or a cluster."""
+
+    def answers(
+        self, model: Model, spelling: str | None, queries: Sequence[Query], is_known: Callable[[int], bool]
+    ) -> Generator[list[tuple[int, Said]], None, None]:
+        """Yield what the model says to the queries that are not known, each with its place, once.
+
+        Args:
+            spelling: How the model is written, for an engine that opens it elsewhere; None if it has no name.
+        """
         ...
 
 

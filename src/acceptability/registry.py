@@ -1,7 +1,7 @@
 """Names and what they stand for: ``"module:object"``, loaded on first use.
 
 Other packages add theirs through the entry points ``acceptability.readers``,
-``acceptability.models``, ``acceptability.measures`` and ``acceptability.reductions``.
+``acceptability.models``, ``acceptability.engines``, ``acceptability.measures`` and ``acceptability.reductions``.
 """
 
 from __future__ import annotations
@@ -42,6 +42,10 @@ _OURS: dict[str, dict[str, str]] = {
         "classifier": "acceptability.models.classifier:open_model",
         "remote": "acceptability.models.remote:open_model",
     },
+    "engine": {
+        "local": "acceptability.engine:Local",
+        "ray": "acceptability.engine.cluster:Ray",
+    },
     "measure": {
         "PairAccuracy": "acceptability.measures.pairs:PairAccuracy",
         "ADC": "acceptability.measures.delta:ADC",
@@ -75,6 +79,7 @@ _OURS: dict[str, dict[str, str]] = {
 _HINTS = {
     "reader": "`acceptability suites` lists the suites.",
     "model": "`acceptability models` lists the kinds and the named ones.",
+    "engine": "The engines are: {names}.",
     "measure": "The measures are: {names}.",
     "reduction": "The reductions are: {names}.",
 }

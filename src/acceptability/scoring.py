@@ -5,21 +5,23 @@ What a model has said before comes from the store; what it says now is kept ther
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 
 import numpy as np
 
 from acceptability import registry
-from acceptability.engine.local import answers
+from acceptability.engine import load_engine
 from acceptability.errors import ModelError, QueryError, ScoreError, SpellingError, shorten
 from acceptability.models import load_model
-from acceptability.protocols import Model, Reduction
+from acceptability.protocols import Engine, Model, Reduction
 from acceptability.reductions import LP, AgainstUnigrams, LogOdds
 from acceptability.request import Request
 from acceptability.store.said import Store
 from acceptability.suites import load_suite
-from acceptability.types import LabelScores, Said, Scores, Sentence, Suite
+from acceptability.types import LabelScores, Query, Said, Scores, Sentence, Suite
 
 Progress = Callable[[str, int, int], None]
 """Told the model's name, how many queries are answered, and how many there are."""
@@ -40,6 +42,7 @@ def score(
     reduce: str | None = None,
     *,
     region: str | None = None,
+    engine: str | Engine = "local",
     progress: Progress | None = None,
 ) -> Scores:
     """Return one number for each sentence of a suite; what was scored before comes from the store.
@@ -48,8 +51,9 @@ def score(
         reduce: The reduction, such as ``slor(unigrams='wordfreq:en')``. By default ``lp`` for
             a language model and ``log_odds`` for a classifier.
         region: Score only the region of this name, given the rest of the sentence.
+        engine: Where the model runs: ``local``, or on a cluster, ``ray(address='HOST:PORT')``.
     """
-    return scored(suite, model, [reduce], region=region, progress=progress)[0]
+    return scored(suite, model, [reduce], region=region, engine=engine, progress=progress)[0]
 
 
 def scored(
@@ -58,30 +62,39 @@ def scored(
     reductions: Sequence[str | None],
     *,
     region: str | None = None,
+    engine: str | Engine = "local",
     progress: Progress | None = None,
 ) -> list[Scores]:
     """Return the scores of a suite under several reductions, from one pass of the model."""
-    suite, (name, opened) = as_suite(suite), as_model(model)
+    suite, asked = as_suite(suite), _asked_model(model, engine)
     makers = [_Scorer(load_reduction(each) if each else None) for each in reductions]
-    for place, said in _asked(opened, name, suite, region, progress):
-        for maker in makers:
-            maker.take(suite.sentences[place].id, said)
+    with closing(_said(asked, suite, region, progress)) as answers:
+        for place, said in answers:
+            for maker in makers:
+                maker.take(suite.sentences[place].id, said)
     where = f"#{region}" if region else ""
     ids = [sentence.id for sentence in suite.sentences]
-    return [maker.scores(ids, name, opened.signature, where) for maker in makers]
+    return [maker.scores(ids, asked.name, asked.model.signature, where) for maker in makers]
 
 
 class _Scorer:
-    """Turns what a model says into scores by one reduction, and counts what its table lacks."""
+    """Turns what a model says into scores by one reduction, and counts what its table lacks.
+
+    A sentence that was weighed against several rivals gets the mean.
+    """
 
     def __init__(self, reduction: Reduction | None) -> None:
         self.reduction = reduction
         self.values: dict[str, float] = {}
+        self.several: dict[str, list[float]] = {}
         self.lacking = self.units = 0
 
     def take(self, sentence_id: str, said: Said) -> None:
         self.reduction = self.reduction or _default_reduction(said)
-        self.values[sentence_id] = self.reduction(said)
+        value = self.reduction(said)
+        if sentence_id in self.values:
+            self.several.setdefault(sentence_id, [self.values[sentence_id]]).append(value)
+        self.values[sentence_id] = value
         if isinstance(self.reduction, AgainstUnigrams):
             lacking, units = self.reduction.coverage(said)
             self.lacking += lacking
@@ -90,12 +103,16 @@ class _Scorer:
     def scores(self, ids: Sequence[str], model: str, signature: str, where: str) -> Scores:
         assert self.reduction is not None
         return Scores(
-            {name: self.values[name] for name in ids},
+            {name: self._mean(name) for name in ids},
             model,
             reduction=repr(self.reduction) + where,
             signature=f"{signature}.{self.reduction.signature}{where}",
             notes=self._notes(),
         )
+
+    def _mean(self, name: str) -> float:
+        values = self.several.get(name)
+        return math.fsum(values) / len(values) if values else self.values[name]
 
     def _notes(self) -> tuple[str, ...]:
         if not self.lacking or not isinstance(self.reduction, AgainstUnigrams):
@@ -107,13 +124,15 @@ class _Scorer:
 
 
 def tokens(
-    suite: Suite | str, model: str | Model, *, progress: Progress | None = None
+    suite: Suite | str, model: str | Model, *, engine: str | Engine = "local", progress: Progress | None = None
 ) -> Iterator[tuple[Sentence, Said]]:
-    """Yield each sentence of a suite with what the model said to it."""
-    suite, (name, opened) = as_suite(suite), as_model(model)
-    said = dict(_asked(opened, name, suite, None, progress))
+    """Yield each sentence of a suite with what the model said to it, once for each rival if it needs one."""
+    suite, asked = as_suite(suite), _asked_model(model, engine)
+    said: dict[int, list[Said]] = {}
+    for place, each in _said(asked, suite, None, progress):
+        said.setdefault(place, []).append(each)
     for place, sentence in enumerate(suite.sentences):
-        yield sentence, said[place]
+        yield from ((sentence, each) for each in said[place])
 
 
 def judge(
@@ -152,6 +171,11 @@ def as_model(model: str | Model) -> tuple[str, Model]:
     return (model, load_model(model)) if isinstance(model, str) else (model.signature, model)
 
 
+def as_engine(engine: str | Engine) -> Engine:
+    """Return an engine, made if only its spelling was given."""
+    return load_engine(engine) if isinstance(engine, str) else engine
+
+
 def as_suite(suite: Suite | str) -> Suite:
     """Return a suite, loaded if only its name was given."""
     return load_suite(suite) if isinstance(suite, str) else suite
@@ -161,27 +185,48 @@ def _default_reduction(said: Said) -> Reduction:
     return LogOdds() if isinstance(said, LabelScores) else LP()
 
 
-def _asked(
-    model: Model, name: str, suite: Suite, region: str | None, progress: Progress | None
-) -> Iterator[tuple[int, Said]]:
+@dataclass(frozen=True)
+class _Asked:
+    """A model that is asked: what it is called, how it is written if it has a name, and where it runs."""
+
+    name: str
+    model: Model
+    spelling: str | None
+    engine: Engine
+
+    def answers(
+        self, queries: Sequence[Query], is_known: Callable[[int], bool]
+    ) -> Generator[list[tuple[int, Said]], None, None]:
+        return self.engine.answers(self.model, self.spelling, queries, is_known)
+
+
+def _asked_model(model: str | Model, engine: str | Engine) -> _Asked:
+    return _Asked(*as_model(model), model if isinstance(model, str) else None, as_engine(engine))
+
+
+def _said(
+    asked: _Asked, suite: Suite, region: str | None, progress: Progress | None
+) -> Generator[tuple[int, Said], None, None]:
     """Yield what a model says to each sentence: first from the store, then from the model itself."""
-    request = Request(suite, region)
+    request = Request(suite, region, against_rivals=getattr(asked.model, "needs_rival", False))
+    signature, name = asked.model.signature, asked.name
     is_known = np.zeros(len(request), bool)
     with Store() as store:
-        for place, said in store.known(model.signature, request.keys, lambda place: request[place].text):
+        for place, said in store.known(signature, request.keys, lambda place: request[place].text):
             is_known[place] = True
             yield from ((sentence, said) for sentence in request.sentences(place))
-        _tell(progress, name, int(is_known.sum()), len(request))
+        done = int(is_known.sum())
+        _tell(progress, name, done, len(request))
         if is_known.all():
             return
-        done = int(is_known.sum())
         try:
-            for batch in answers(model, request, is_known.__getitem__):
-                store.add(model.signature, [(request.keys[place], said) for place, said in batch])
-                for place, said in batch:
-                    yield from ((sentence, said) for sentence in request.sentences(place))
-                done += len(batch)
-                _tell(progress, name, done, len(request))
+            with closing(asked.answers(request, is_known.__getitem__)) as batches:
+                for batch in batches:
+                    store.add(signature, [(request.keys[place], said) for place, said in batch])
+                    for place, said in batch:
+                        yield from ((sentence, said) for sentence in request.sentences(place))
+                    done += len(batch)
+                    _tell(progress, name, done, len(request))
         except QueryError as error:
             raise _named(error, suite.sentences[request.sentences(error.index)[0]], name) from error
 

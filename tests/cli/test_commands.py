@@ -212,6 +212,8 @@ class TestBadInput:
         fails(run, "Did you mean 'PairAccuracy'", "evaluate", "starter", "-m", "uniform", "-M", "PairAcuracy")
         fails(run, "Did you mean 'mean_lp'", "score", "starter", "uniform", "--reduce", "mean_pl")
         fails(run, "Did you mean 'starter'", "suites", "fetch", "startr")
+        fails(run, "The engines are: local, ray", "score", "starter", "uniform", "--engine", "dask")
+        fails(run, "Did you mean 'ray'", "evaluate", "starter", "-m", "uniform", "--engine", "rays")
 
     def test_suite_files(self, run: Run, tmp_path: Path) -> None:
         cases = {
@@ -251,8 +253,12 @@ class TestBadInput:
         """A package that is not there, as a blocked import shows it."""
         (tmp_path / "site").mkdir()
         (tmp_path / "site" / "sitecustomize.py").write_text("import sys; sys.modules['torch'] = None\n")
+        blocked = os.pathsep.join(filter(None, [str(tmp_path / "site"), os.environ.get("PYTHONPATH")]))
         message = "pip install 'acceptability[neural]'"
-        fails(run, message, "judge", "A b.", "--model", "causal:gpt2", PYTHONPATH=str(tmp_path / "site"))
+        fails(run, message, "judge", "A b.", "--model", "causal:gpt2", PYTHONPATH=blocked)
+        (tmp_path / "site" / "sitecustomize.py").write_text("import sys; sys.modules['ray'] = None\n")
+        message = "'--engine ray' needs ray. Install with: pip install 'acceptability[cluster]'"
+        fails(run, message, "score", "starter", "uniform", "--engine", "ray", PYTHONPATH=blocked)
 
     def test_places_that_cannot_be_written_to(self, run: Run) -> None:
         fails(run, "there is no folder nowhere", "demo", "--page", "nowhere/x.html")
@@ -265,6 +271,10 @@ class TestBadInput:
         fails(run, "choose one", "score", "starter", "uniform", "--out", "x.csv", "--json")
         fails(run, "id comes twice", "measure", "starter", "--scores", "x.csv", "--columns", "id=a,id=b")
         fails(run, "needs two models", "compare", "starter", "-m", "uniform")
+        fails(run, "add --engine ray", "score", "starter", "uniform", "--address", "head:6379")
+        fails(run, "add --engine ray", "evaluate", "starter", "-m", "uniform", "--address", "head:6379")
+        twice = "ray(address='head:6379')"
+        fails(run, "has an address already", "score", "starter", "uniform", "--engine", twice, "--address", "auto")
         fails(run, "seed is -1", "evaluate", "starter", "-m", "uniform", "--seed", "-1")
 
     def test_a_terminal_that_knows_only_ascii_loses_nothing_and_breaks_nothing(self, run: Run) -> None:

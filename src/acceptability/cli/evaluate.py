@@ -7,7 +7,9 @@ from typing import Annotated
 import typer
 
 from acceptability.cli.shown import (
+    Address,
     By,
+    EngineName,
     Json,
     Marks,
     Measures,
@@ -20,6 +22,7 @@ from acceptability.cli.shown import (
     SuiteColumns,
     arguments,
     bootstrap,
+    chosen_engine,
     loaded_suite,
     print_json,
     print_table,
@@ -43,12 +46,14 @@ def command(
     resamples: Resamples = 1000,
     resample_by: ResampleBy = "",
     seed: Seed = 0,
+    engine: EngineName = "local",
+    address: Address = None,
     columns: SuiteColumns = None,
     marks: Marks = None,
     as_json: Json = False,
 ) -> None:
     """Evaluate models on suites: a table of values with confidence intervals."""
-    how = bootstrap(resamples, resample_by, seed)
+    how, runner = bootstrap(resamples, resample_by, seed), chosen_engine(engine, address)
     loaded = [loaded_suite(name, columns, marks) for name in suites]
     with progress_bar() as progress:
         results = evaluate_all(
@@ -59,6 +64,7 @@ def command(
             by=by,
             region=region,
             bootstrap=how,
+            engine=runner,
             progress=progress,
         )
     show(results, as_json)

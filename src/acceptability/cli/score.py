@@ -13,12 +13,15 @@ import typer
 
 from acceptability import __version__
 from acceptability.cli.shown import (
+    Address,
+    EngineName,
     Json,
     Marks,
     Region,
     SuiteColumns,
     arguments,
     check_writable,
+    chosen_engine,
     loaded_suite,
     print_json,
     progress_bar,
@@ -42,6 +45,8 @@ def command(
     out: Annotated[Path | None, typer.Option("--out", help="Write the rows to this .csv, .tsv or .jsonl.")] = None,
     by_token: Annotated[bool, typer.Option("--tokens", help="One row a token instead of one a sentence.")] = False,
     region: Region = None,
+    engine: EngineName = "local",
+    address: Address = None,
     columns: SuiteColumns = None,
     marks: Marks = None,
     as_json: Json = False,
@@ -55,13 +60,16 @@ def command(
         check_writable(out)
     if by_token and (reduce or region):
         raise SpellingError("--tokens gives what the model said itself; leave --reduce and --region away")
+    runner = chosen_engine(engine, address)
     loaded = loaded_suite(suite, columns, marks)
     with progress_bar() as progress:
         if by_token:
-            rows = [row for each in tokens(loaded, model, progress=progress) for row in _token_rows(*each)]
+            rows = [
+                row for each in tokens(loaded, model, engine=runner, progress=progress) for row in _token_rows(*each)
+            ]
             giver = load_model(model).signature
         else:
-            scores = score(loaded, model, reduce, region=region, progress=progress)
+            scores = score(loaded, model, reduce, region=region, engine=runner, progress=progress)
             rows = [{"sentence_id": each.id, "text": each.text, "score": scores[each.id]} for each in loaded.sentences]
             giver = scores.signature
     signature = sign("score", {"suite": loaded.signature, "model": giver, "acceptability": __version__})

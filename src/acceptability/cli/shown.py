@@ -6,7 +6,7 @@ import json
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from inspect import signature
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -17,9 +17,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Table
 
 from acceptability import registry
+from acceptability.engine import load_engine
 from acceptability.errors import ReportError, SpellingError
+from acceptability.protocols import Engine
 from acceptability.report.table import add_row
 from acceptability.scoring import Progress as Tell
+from acceptability.spelling import read, write
 from acceptability.stats.bootstrap import Bootstrap
 from acceptability.store.runs import Run
 from acceptability.suites import load_suite
@@ -38,6 +41,12 @@ Measures = Annotated[
 ]
 By = Annotated[str | None, typer.Option("--by", help="Group by this tag, with macro and micro means.")]
 Region = Annotated[str | None, typer.Option("--region", help="Score only this region of each sentence.")]
+EngineName = Annotated[
+    str, typer.Option("--engine", help="Where models run: local, or ray for a cluster; ray(workers=8) sets how many.")
+]
+Address = Annotated[
+    str | None, typer.Option("--address", help="The Ray cluster, as HOST:PORT; auto for this machine's own.")
+]
 SuiteColumns = Annotated[
     str | None,
     typer.Option(
@@ -125,6 +134,22 @@ def loaded_suite(name: str, columns: str | None = None, marks: str | None = None
     return load_suite(name, columns=read_columns(columns), marks=read_marks(marks) if marks else None)
 
 
+def chosen_engine(name: str, address: str | None) -> Engine:
+    """Return the engine that was chosen, at its address.
+
+    >>> chosen_engine("local", None)
+    Local()
+    """
+    if address is None:
+        return load_engine(name)
+    spelled = read(name)
+    if spelled.name != "ray":
+        raise SpellingError(f"--address {address} names a Ray cluster, and the engine is {name}: add --engine ray")
+    if spelled.args or "address" in spelled.options:
+        raise SpellingError(f"--engine {name} has an address already; leave --address away")
+    return load_engine(write("ray", {**spelled.options, "address": address}))
+
+
 def bootstrap(resamples: int, by: str, seed: int) -> Bootstrap:
     """Return how intervals are made."""
     return Bootstrap(resamples=resamples, by=by, seed=seed)
@@ -161,7 +186,9 @@ def progress_bar() -> Iterator[Tell]:
         progress.update(task, completed=done)
 
     try:
-        yield tell
+        # Whatever a library prints while models work is talk, and stdout is for data.
+        with redirect_stdout(sys.stderr):
+            yield tell
     except KeyboardInterrupt:
         progress.stop()
         talk("stopped; what was scored is kept, and the same command goes on from there")
