@@ -5,8 +5,9 @@ What a model has said before comes from the store; what it says now is kept ther
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from acceptability import registry
 from acceptability.engine.local import answers
@@ -60,26 +61,29 @@ def scored(
     """Return the scores of a suite under several reductions, from one pass of the model."""
     suite, (name, opened) = as_suite(suite), as_model(model)
     makers = [_Scorer(load_reduction(each) if each else None) for each in reductions]
-    queries = [_query(sentence, region) for sentence in suite.sentences]
-    for place, said in _asked(opened, name, suite, queries, progress):
+    questions = _questions(suite, opened, region)
+    for place, said in _asked(opened, name, questions, progress):
         for maker in makers:
-            maker.take(suite.sentences[place].id, said)
+            maker.take(questions[place][0].id, said)
     where = f"#{region}" if region else ""
     ids = [sentence.id for sentence in suite.sentences]
     return [maker.scores(ids, name, opened.signature, where) for maker in makers]
 
 
 class _Scorer:
-    """Turns what a model says into scores by one reduction, and counts what its table lacks."""
+    """Turns what a model says into scores by one reduction, and counts what its table lacks.
+
+    A sentence that was weighed against several rivals gets the mean.
+    """
 
     def __init__(self, reduction: Reduction | None) -> None:
         self.reduction = reduction
-        self.values: dict[str, float] = {}
+        self.values: dict[str, list[float]] = {}
         self.lacking = self.units = 0
 
     def take(self, sentence_id: str, said: Said) -> None:
         self.reduction = self.reduction or _default_reduction(said)
-        self.values[sentence_id] = self.reduction(said)
+        self.values.setdefault(sentence_id, []).append(self.reduction(said))
         if isinstance(self.reduction, AgainstUnigrams):
             lacking, units = self.reduction.coverage(said)
             self.lacking += lacking
@@ -88,7 +92,7 @@ class _Scorer:
     def scores(self, ids: Sequence[str], model: str, signature: str, where: str) -> Scores:
         assert self.reduction is not None
         return Scores(
-            {name: self.values[name] for name in ids},
+            {name: math.fsum(self.values[name]) / len(self.values[name]) for name in ids},
             model,
             reduction=repr(self.reduction) + where,
             signature=f"{signature}.{self.reduction.signature}{where}",
@@ -107,10 +111,11 @@ class _Scorer:
 def tokens(
     suite: Suite | str, model: str | Model, *, progress: Progress | None = None
 ) -> Iterator[tuple[Sentence, Said]]:
-    """Yield each sentence of a suite with what the model said to it."""
+    """Yield each sentence of a suite with what the model said to it, once for each rival if it needs one."""
     suite, (name, opened) = as_suite(suite), as_model(model)
-    said = dict(_asked(opened, name, suite, [_query(each, None) for each in suite.sentences], progress))
-    for place, sentence in enumerate(suite.sentences):
+    questions = _questions(suite, opened, None)
+    said = dict(_asked(opened, name, questions, progress))
+    for place, (sentence, _) in enumerate(questions):
         yield sentence, said[place]
 
 
@@ -169,14 +174,37 @@ def _query(sentence: Sentence, region: str | None) -> Query:
     return Query(sentence.text, context, sentence.regions[region])
 
 
+def _questions(suite: Suite, model: Model, region: str | None) -> list[tuple[Sentence, Query]]:
+    """Return what a model is asked of each sentence: one query, or one against each rival."""
+    plain = [(sentence, _query(sentence, region)) for sentence in suite.sentences]
+    if not getattr(model, "needs_rival", False):
+        return plain
+    rivals = _rivals(suite)
+    return [(sentence, replace(query, rival=rival)) for sentence, query in plain for rival in rivals[sentence.id]]
+
+
+def _rivals(suite: Suite) -> dict[str, list[str]]:
+    """Return the texts that each sentence is contrasted with; there must be one for each."""
+    rivals: dict[str, list[str]] = {sentence.id: [] for sentence in suite.sentences}
+    for each in suite.contrasts:
+        rivals[each.better].append(suite.by_id[each.worse].text)
+        rivals[each.worse].append(suite.by_id[each.better].text)
+    if alone := next((name for name, found in rivals.items() if not found), None):
+        raise SuiteError(
+            f"suite {suite.name!r}: sentence {alone!r} stands in no contrast, and the model weighs each sentence "
+            "against another. Take a method that judges sentences one by one, or leave such sentences out."
+        )
+    return rivals
+
+
 def _asked(
-    model: Model, name: str, suite: Suite, queries: Sequence[Query], progress: Progress | None
+    model: Model, name: str, questions: Sequence[tuple[Sentence, Query]], progress: Progress | None
 ) -> Iterator[tuple[int, Said]]:
     """Yield what a model says to each query: first from the store, then from the model itself."""
     places: dict[str, list[int]] = {}
-    for place, query in enumerate(queries):
+    for place, (_, query) in enumerate(questions):
         places.setdefault(query.key, []).append(place)
-    distinct = [queries[found[0]] for found in places.values()]
+    distinct = [questions[found[0]][1] for found in places.values()]
     keys = list(places)
     done: set[str] = set()
     with Store() as store:
@@ -194,7 +222,7 @@ def _asked(
                     yield from ((each, said) for each in places[keys[place]])
                 _tell(progress, name, len(done), len(keys))
         except QueryError as error:
-            raise _named(error, suite.sentences[places[keys[error.index]][0]], name) from error
+            raise _named(error, questions[places[keys[error.index]][0]][0], name) from error
 
 
 def _named(error: QueryError, sentence: Sentence, model: str) -> ModelError:
