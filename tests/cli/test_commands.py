@@ -288,3 +288,14 @@ class TestBadInput:
         fails(run, "ends in .csv", "score", "starter", "uniform", "--out", "x.xlsx")
         fails(run, "have no tag 'nothing'", "evaluate", "starter", "-m", "uniform", "--by", "nothing")
         fails(run, "Did you mean 'item'", "evaluate", "starter", "-m", "uniform", "--resample-by", "itm")
+
+
+def test_asking_is_a_score_like_any_other(run: Run) -> None:
+    arguments = ("--measure", "PairAccuracy(ties=0.5)", "--json")
+    for method in ("yes_no", "which", "ensemble"):
+        model = f"asking:uniform(method='{method}', template='plain')"
+        (row,) = json.loads(run("evaluate", "starter/word_order", "--model", model, *arguments).stdout)
+        assert row["model"] == model
+        assert f"method='{method}'" in row["signature"]
+        assert row["value"] == 0.5, "every word is as probable as any other, and word order changes no length"
+    fails(run, "stands in no contrast", "judge", "Cats sleep.", "--model", "asking:uniform(method='which')")

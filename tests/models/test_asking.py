@@ -268,7 +268,8 @@ def test_a_length_baseline_has_no_opinion_on_yes_and_no() -> None:
 
 
 CHAT = (
-    "{{ bos_token }}{% for turn in messages %}<{{ turn.role }}>{{ turn.content }}\n{% endfor %}"
+    "{{ bos_token }}{{ date_string or strftime_now('%d %b %Y') }}"
+    "{% for turn in messages %}<{{ turn.role }}>{{ turn.content }}\n{% endfor %}"
     "{% if add_generation_prompt %}<me>\n{% endif %}"
 )
 
@@ -278,7 +279,7 @@ def test_a_chat_template_makes_the_question_a_turn(causal_dir: Path, wordings: P
     shutil.copytree(causal_dir, folder)
     (folder / "chat_template.jinja").write_text(CHAT)
     plain = Plain(folder)
-    prompt = f"<user>{GOOD}\nSo:\n\n<me>\n"
+    prompt = f"01 Jan 2025<user>{GOOD}\nSo:\n\n<me>\n"
     expected = np.log(plain.p(prompt, "the") / plain.p(prompt, "it"))
     options = f"template='lines', templates={str(wordings)!r}"
     asked = score(PAIR, f"asking:causal:{folder}({options}, chat=True)")
@@ -343,6 +344,7 @@ def test_a_classifier_cannot_be_asked(classifier_dir: Path) -> None:
         ("chat=1", "chat is 1; expected True or False"),
         ("template='plian'", "no template named 'plian' in asking.toml. Did you mean 'plain'.*plain, speaker, labels"),
         ("template=3", "template is 3; expected a text"),
+        ("templates=False", "templates is False; expected a text"),
         ("language='tlh'", "no template of yes_no for language 'tlh'; its languages: en, ja, zh"),
         ("templates='nowhere.toml'", "cannot read the templates nowhere.toml: No such file"),
     ],
@@ -426,5 +428,16 @@ def test_braces_in_a_sentence_are_not_holes(asking) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not delivered()["smollm2-135m"].is_installed(), reason="smollm2-135m is not installed")
-def test_smollm2_is_asked_about_the_starter_suite() -> None:
-    pass
+@pytest.mark.parametrize(
+    ("method", "accuracy"),
+    [("in_template_lp", 0.917), ("which", 0.604), ("yes_no", 0.562)],
+)
+def test_smollm2_is_asked_about_the_starter_suite(method: str, accuracy: float) -> None:
+    """Every eighth pair. So small a model has 94 % by log-probability, and answers questions little above chance."""
+    starter = load_suite("starter")
+    contrasts = starter.contrasts[::8]
+    wanted = {name for each in contrasts for name in (each.better, each.worse)}
+    sample = Suite("starter-sample", tuple(each for each in starter.sentences if each.id in wanted), contrasts)
+    (result,) = evaluate(sample, [f"asking:smollm2-135m(method={method!r})"], measures=["PairAccuracy"])
+    assert result.n == 48
+    assert result.value == pytest.approx(accuracy, abs=0.045)

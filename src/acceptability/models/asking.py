@@ -41,6 +41,8 @@ _METHODS = {
 }
 """Whose templates each method takes."""
 
+_SOME_DAY = "01 Jan 2025"
+
 Heard = Mapping[Query, TokenScores]
 Wrap = Callable[[str], str]
 
@@ -267,10 +269,11 @@ def open_model(
     if not place:
         raise ModelError("asking: which model? Write asking:MODEL(method='yes_no'), such as asking:smollm2-135m")
     checked_choice("method", method, tuple(_METHODS))
-    for name, value in (("language", language), ("template", template), ("templates", templates or "")):
+    given = {"language": language, "template": template} | ({} if templates is None else {"templates": templates})
+    for name, value in given.items():
         if not isinstance(value, str):
             raise ModelError(f"asking: {name} is {value!r}; expected a text")
-    path = Path(templates).expanduser() if templates else OURS
+    path = OURS if templates is None else Path(templates).expanduser()
     found = chosen(path, _METHODS[method], language, template)
     inner = load_model(place)
     if checked_bool("chat", chat):
@@ -287,7 +290,9 @@ def _as_turn(inner: Model, prompt: str) -> str:
     if not tokenizer.chat_template:
         raise ModelError(f"{model.files.name} has no chat template; leave chat=True away")
     turns = [{"role": "user", "content": prompt}]
-    text: str = tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
+    # Some chat templates tell the model what day it is, unless they are given one; an answer must not depend on it.
+    options = {"tokenize": False, "add_generation_prompt": True, "date_string": _SOME_DAY}
+    text: str = tokenizer.apply_chat_template(turns, **options)
     # The model adds the start token itself.
     return text.removeprefix(model.bos or "")
 
