@@ -263,6 +263,14 @@ def test_our_templates_are_complete_and_any_model_can_be_asked(arpa: Path) -> No
             assert load_model(f"asking:uniform({options})").templates
 
 
+def test_a_masked_model_fills_in_the_answer(masked_dir: Path, wordings: Path) -> None:
+    scores = score(PAIR, f"asking:masked:{masked_dir}(template='lines', templates={str(wordings)!r})")
+    masked = load_model(f"masked:{masked_dir}")
+    queries = [Query(answer, f"{GOOD}\nSo:\n") for answer in ("the", "it")]
+    yes, no = (float(each.logprobs.sum()) for each in masked.run(masked.encode(queries)))
+    assert scores["good"] == pytest.approx(yes - no, abs=1e-4)
+
+
 def test_a_length_baseline_has_no_opinion_on_yes_and_no() -> None:
     assert dict(score(PAIR, "asking:uniform").values) == {"good": 0, "bad": 0}
 
