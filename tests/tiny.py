@@ -147,3 +147,72 @@ def arpa_text(sentences: list[str], *, unknown: bool = True) -> str:
     lines += ["", "\\2-grams:"]
     lines += [f"{math.log10(0.5 * count / first[a]):.6f}\t{a} {b}" for (a, b), count in bigrams.items()]
     return "\n".join([*lines, "", "\\end\\", ""])
+
+
+@pytest.fixture(scope="session")
+def wordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Templates that are short enough for the tiny models."""
+    path = tmp_path_factory.mktemp("templates") / "short.toml"
+    path.write_text(WORDINGS, encoding="utf-8")
+    return path
+
+
+WORDINGS = '''
+[[template]]
+method = "yes_no"
+language = "en"
+name = "both"
+
+[[template.ask]]
+text = "{sentence} Fine?"
+good = ["sleep", "I"]
+bad = ["dog"]
+
+[[template.ask]]
+text = "{sentence} Odd?"
+good = ["dog"]
+bad = ["sleep", "I"]
+
+[[template]]
+method = "yes_no"
+language = "en"
+name = "lines"
+
+[[template.ask]]
+text = """
+{sentence}
+So:
+"""
+good = ["the"]
+bad = ["it"]
+
+[[template]]
+method = "which"
+language = "en"
+name = "two"
+
+[[template.ask]]
+text = "{first} {second} Best:"
+first = ["A"]
+second = ["The dog", "I"]
+
+[[template]]
+method = "in_template_lp"
+language = "en"
+name = "said"
+
+[[template.ask]]
+text = """
+She slept:
+{sentence}"""
+
+[[template]]
+method = "in_template_lp"
+language = "en"
+name = "read"
+
+[[template.ask]]
+text = """
+He was reading
+{sentence}"""
+'''

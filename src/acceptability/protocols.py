@@ -18,7 +18,11 @@ class Encoded(Protocol):
 
 
 class Model(Protocol):
-    """Whatever can be asked about texts. It knows nothing of suites or stores."""
+    """Whatever can be asked about texts. It knows nothing of suites or stores.
+
+    One that weighs a sentence against the other one of its contrast says so by an attribute
+    ``needs_rival = True``; its queries then carry a ``rival``.
+    """
 
     @property
     def signature(self) -> str:

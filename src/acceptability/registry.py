@@ -40,6 +40,7 @@ _OURS: dict[str, dict[str, str]] = {
         "causal": "acceptability.models.causal:open_model",
         "masked": "acceptability.models.masked:open_model",
         "classifier": "acceptability.models.classifier:open_model",
+        "asking": "acceptability.models.asking:open_model",
         "remote": "acceptability.models.remote:open_model",
     },
     "engine": {

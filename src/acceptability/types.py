@@ -184,11 +184,13 @@ class Query:
         context: Text before it, which conditions the model but is not scored.
         target: The characters (start, end) to be scored; None means the whole text.
             A masked model masks all tokens of the target together.
+        rival: The other sentence of a contrast, for a model that weighs two against each other.
     """
 
     text: str
     context: str = ""
     target: Span | None = None
+    rival: str = ""
 
     @property
     def full(self) -> str:
@@ -205,7 +207,8 @@ class Query:
     @property
     def key(self) -> bytes:
         """A fingerprint that tells this query from all others."""
-        parts = [self.text, self.context, *map(str, self.target or ())]
+        # A rival is added only where there is one: what is stored for other queries keeps its key.
+        parts = [self.text, self.context, *map(str, self.target or ()), *([self.rival] if self.rival else [])]
         return _digest("".join([f"{len(part)}:{part}" for part in parts]))
 
 

@@ -298,3 +298,16 @@ class TestBadInput:
         fails(run, "ends in .csv", "score", "starter", "uniform", "--out", "x.xlsx")
         fails(run, "have no tag 'nothing'", "evaluate", "starter", "-m", "uniform", "--by", "nothing")
         fails(run, "Did you mean 'item'", "evaluate", "starter", "-m", "uniform", "--resample-by", "itm")
+
+
+def test_asking_is_a_score_like_any_other(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text("good,bad\nA b.,A b c.\nB c.,C b.\n")
+    arguments = ("--measure", "PairAccuracy(ties=0.5)", "--json")
+    # To a model that knows only length all answers are equal, and of two sentences in a frame it prefers the shorter.
+    for method, accuracy in (("yes_no", 0.5), ("which", 0.5), ("in_template_lp", 0.75), ("ensemble", 0.75)):
+        model = f"asking:uniform(method='{method}', template='plain')"
+        (row,) = json.loads(run("evaluate", "mine.csv", "--model", model, *arguments).stdout)
+        assert row["model"] == model
+        assert f"method='{method}'" in row["signature"]
+        assert row["value"] == accuracy
+    fails(run, "'word_order/33/single' stands in no contrast", "score", "starter/word_order", model)

@@ -12,11 +12,16 @@ from acceptability.reductions import LP, LogOdds
 from acceptability.types import LabelScores, Query
 from tiny import TEXTS
 
-KINDS = ["uniform", "ngram", "causal", "masked", "classifier", "remote"]
+KINDS = ["uniform", "ngram", "causal", "masked", "classifier", "remote", "asking"]
+METHODS = ["yes_no", "in_template_lp"]
 
 
-@pytest.fixture(params=[*KINDS, *(name for name in delivered() if name == "sphinx-trigram")])
+@pytest.fixture(params=[*KINDS[:-1], *METHODS, *(name for name in delivered() if name == "sphinx-trigram")])
 def model(request) -> Model:
+    if request.param in METHODS:
+        folder, wordings = request.getfixturevalue("causal_dir"), request.getfixturevalue("wordings")
+        options = f"method={request.param!r}, template='all', templates={str(wordings)!r}"
+        return load_model(f"asking:causal:{folder}({options})")
     if request.param == "uniform":
         return load_model("uniform")
     if request.param == "remote":
