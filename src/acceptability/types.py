@@ -172,10 +172,6 @@ def _canonical(each: Sentence) -> str:
     return json.dumps(row, ensure_ascii=True)
 
 
-def _digest(text: str) -> bytes:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]
-
-
 @dataclass(frozen=True, slots=True)
 class Query:
     """What a model is asked: a text, perhaps after a context, perhaps only about a part of it.
@@ -209,7 +205,8 @@ class Query:
         """A fingerprint that tells this query from all others."""
         # A rival is added only where there is one: what is stored for other queries keeps its key.
         parts = [self.text, self.context, *map(str, self.target or ()), *([self.rival] if self.rival else [])]
-        return _digest("".join([f"{len(part)}:{part}" for part in parts]))
+        coded = [part.encode("utf-8", "surrogatepass") for part in parts]
+        return hashlib.sha256(b"".join([len(each).to_bytes(8, "big") + each for each in coded])).digest()[:16]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import json
 import sqlite3
+import struct
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -56,6 +59,28 @@ def test_many_queries_are_found_at_once() -> None:
     with Store() as store:
         store.add("m", [(query.key, SAID) for query in queries])
         assert sorted(known(store, "m", queries)) == list(range(1300))
+
+
+def test_a_store_of_the_first_format_is_read_and_goes_on(own_home: Path) -> None:
+    tokens = json.dumps(["a", "b"]).encode()
+    body = b"T" + struct.pack("<IIIII", 2, 0, 1, 2, 3) + np.array([-1.25, -3.5], "<f4").tobytes() + tokens
+    with Store() as store:
+        store.add("m", [(Query("c").key, SAID)])
+    with sqlite3.connect(own_home / "scores.sqlite") as database:
+        row = (Query("a b").key, struct.pack("<I", zlib.crc32(body)) + body)
+        database.execute("INSERT INTO said VALUES (1, ?, ?)", row)
+        database.execute("PRAGMA user_version = 1")
+    database.close()
+    with Store() as store:
+        ((_, said),) = store.known("m", [Query("a b").key], lambda _: "a b")
+        assert (said.tokens, said.offsets) == (("a", "b"), ((0, 1), (2, 3)))
+        assert said.logprobs.tolist() == [-1.25, -3.5]
+        assert known(store, "m", [Query("a b"), Query("c")]) == [0, 1]
+
+
+def test_tokens_with_the_separator_in_them_read_back() -> None:
+    odd = TokenScores("a b", ("a\0", "b"), ((0, 1), (2, 3)), np.array([-1.0, -2.0], np.float32))
+    assert _read(_written(odd), "a b").tokens == ("a\0", "b")
 
 
 def test_a_batch_is_kept_whole_or_not_at_all() -> None:

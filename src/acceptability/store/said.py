@@ -24,6 +24,8 @@ from acceptability.home import home
 from acceptability.types import LabelScores, Said, TokenScores
 
 _VERSION = 2
+_OLDER = (1,)
+"""Formats that this one reads: all that they hold is in order here too."""
 _SECONDS_TO_WAIT = 60.0
 _KEYS_AT_ONCE = 500
 _SCHEMA = """
@@ -90,7 +92,7 @@ class Store:
 
     def _prepare(self) -> None:
         version = self._database.execute("PRAGMA user_version").fetchone()[0]
-        if version not in (0, _VERSION):
+        if version not in (0, *_OLDER, _VERSION):
             raise StoreError(
                 f"{self.path} was written by another version of acceptability (format {version}; this one reads "
                 f"{_VERSION}). Name another folder in ACCEPTABILITY_HOME, or upgrade."
@@ -101,7 +103,7 @@ class Store:
                 raise StoreError(f"{self.path} is another program's database. {_ADVICE}")
         self._database.execute("PRAGMA journal_mode = WAL")
         self._database.execute("PRAGMA synchronous = NORMAL")
-        if version == 0:
+        if version != _VERSION:
             with self._transaction():
                 for statement in _SCHEMA.split(";"):
                     self._database.execute(statement)
@@ -155,9 +157,9 @@ def _written(said: Said) -> bytes:
     else:
         offsets = struct.pack(f"<{2 * len(said.offsets)}I", *chain.from_iterable(said.offsets))
         logprobs = said.logprobs.astype("<f4", copy=False).tobytes()
-        kind, tokens = b"T", "\0".join(said.tokens)
+        kind, tokens = b"Z", "\0".join(said.tokens)
         if tokens.count("\0") >= len(said.tokens):  # a token has the separator in it
-            kind, tokens = b"J", json.dumps(said.tokens, ensure_ascii=False, separators=(",", ":"))
+            kind, tokens = b"T", json.dumps(said.tokens, ensure_ascii=False, separators=(",", ":"))
         count = struct.pack("<I", len(said.tokens))
         body = b"".join((kind, count, offsets, logprobs, tokens.encode("utf-8", "surrogatepass")))
     return struct.pack("<I", zlib.crc32(body)) + body
@@ -175,5 +177,5 @@ def _read(answer: bytes, text: str) -> Said | None:
     ends = iter(struct.unpack_from(f"<{2 * count}I", body, 5))
     logprobs = np.frombuffer(body, dtype="<f4", count=count, offset=5 + 8 * count)
     tokens = body[5 + 12 * count :].decode("utf-8", "surrogatepass")
-    spelled = json.loads(tokens) if body[:1] == b"J" else tokens.split("\0")
+    spelled = json.loads(tokens) if body[:1] == b"T" else tokens.split("\0")
     return TokenScores(text, tuple(spelled), tuple(zip(ends, ends, strict=True)), logprobs)
