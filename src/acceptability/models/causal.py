@@ -108,7 +108,7 @@ class Causal:
         """The fastest way through the network that gives what the plain way gives."""
         from acceptability.models.left_to_right import causal_pass
 
-        return causal_pass(self.net, self.files.name)
+        return causal_pass(self.net, self.files.folder)
 
     @property
     def packing(self) -> str:

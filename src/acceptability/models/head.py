@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 
 from acceptability.models.trie import Ints
 
-_LOGITS = {"cpu": 64 << 20, "cuda": 512 << 20}
-"""How many bytes of logits stand in memory at once."""
+_ROWS = {"cpu": 128}
+_LOGITS = 512 << 20
+"""How many rows of logits stand in memory at once: on a CPU so many that a product runs best, else so many bytes."""
 
-_ROWS_AT_ONCE = 64
+_IN_CACHE = 64
 """How many rows of logits stay in the cache of a CPU."""
 
 NOISE = {torch.float32: 1e-3, torch.bfloat16: 0.3, torch.float16: 0.03}
@@ -61,7 +62,7 @@ def logprobs(net: Any, states: Any, rows: Ints, targets: Ints) -> Pending:
     chosen, wanted, where = on(device, needed, targets[order], inverse)
     chosen = states[chosen]
     vocabulary = net.get_output_embeddings().out_features
-    step = max(1, _LOGITS[device.type] // (4 * vocabulary))
+    step = _ROWS.get(device.type, max(1, _LOGITS // (4 * vocabulary)))
     found = []
     for start in range(0, len(needed), step):
         first, last = np.searchsorted(inverse, (start, start + step))
@@ -92,7 +93,7 @@ def _pending(found: Any, order: Ints) -> Pending:
 
 def _picked(logits: Any, rows: Any, targets: Any) -> Any:
     """Return the log-probabilities of targets in rows of logits."""
-    at_once = _ROWS_AT_ONCE if logits.device.type == "cpu" else len(logits)
+    at_once = _IN_CACHE if logits.device.type == "cpu" else len(logits)
     sums = torch.cat([_log_sum(part.float()) for part in logits.split(at_once)])
     return logits[rows, targets].float() - sums[rows]
 

@@ -12,12 +12,16 @@ precision of the logits.
 
 from __future__ import annotations
 
+import ctypes
 import logging
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import torch
+
+from acceptability.models.mapped import map_embedding
 
 _log = logging.getLogger(__name__)
 _ROWS = 1024
@@ -35,7 +39,7 @@ class Packed(torch.nn.Module):
         super().__init__()
         self.out_features, self.in_features = weight.shape
         self.weight = torch.ops.mkldnn._reorder_linear_weight(weight.detach().contiguous(), _ROWS)
-        self.bias = None if bias is None else bias.detach()
+        self.bias = None if bias is None else bias.detach().clone()
         self.after = ("none", "") if gelu is None else ("gelu", gelu)
 
     def forward(self, given: torch.Tensor) -> torch.Tensor:
@@ -65,16 +69,30 @@ class Head(torch.nn.Module):
         return made.view(*states.shape[:-1], self.out_features)
 
 
-def tune(net: Any) -> None:
-    """Replace layers of a network by faster ones that compute the same."""
+def tune(net: Any, folder: Path) -> None:
+    """Replace layers of a network by faster or smaller ones that compute the same.
+
+    Args:
+        folder: Where its weights lie.
+    """
     for parent in list(net.modules()):
         for name, layer in list(parent.named_children()):
             if type(layer).__name__ == "NewGELUActivation":
                 setattr(parent, name, torch.nn.GELU("tanh"))
     if net.device.type == "cpu":
+        map_embedding(net, folder)
         _pack(net)
+        _give_back()
     elif net.device.type == "cuda" and net.dtype != torch.float32:
         _replace(net, net.get_output_embeddings())
+
+
+def _give_back() -> None:
+    """Give memory that held the weights in their old layout back to the system, where the C library can."""
+    try:
+        ctypes.CDLL(None).malloc_trim(0)
+    except (OSError, AttributeError, TypeError):
+        return
 
 
 def _replace(net: torch.nn.Module, head: torch.nn.Module) -> None:
@@ -98,6 +116,9 @@ def _pack(net: torch.nn.Module) -> None:
                 setattr(parent, name, packed)
     for parent in net.modules():
         _fuse(parent)
+    for each in [*net.parameters(), *net.buffers()]:
+        # What is left may be a view of the whole file, and would keep it in memory.
+        each.data = each.data.clone()
 
 
 def _packed(layer: torch.nn.Module) -> torch.nn.Module | None:

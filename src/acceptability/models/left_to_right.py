@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from itertools import chain
+from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -93,7 +94,7 @@ def _flat(rows: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
     return counts, np.fromiter(chain.from_iterable(rows), np.int64, int(counts.sum()))
 
 
-def causal_pass(net: Any, name: str) -> CausalPass:
+def causal_pass(net: Any, folder: Path) -> CausalPass:
     """Return the fastest way through a network that gives what the plain way gives."""
     plain = PaddedRows(net)
     batch = _sample(net)
@@ -103,7 +104,7 @@ def causal_pass(net: Any, name: str) -> CausalPass:
         with usual():
             split(net)
             prefixes.share_prefixes(net)
-            tune(net)
+            tune(net, folder)
             fast = SharedPrefixes(net)
             found = fast(batch)()
     except Unfit as error:
@@ -114,7 +115,7 @@ def causal_pass(net: Any, name: str) -> CausalPass:
             return fast
         problem = f"its scores would differ by {gap:.2g}"
     net.set_attn_implementation(before)
-    _log.info("%s takes the plain way, which is slower: %s", name, problem)
+    _log.info("%s is scored in a slower way: %s", folder.name, problem)
     return plain
 
 

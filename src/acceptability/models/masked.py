@@ -97,7 +97,7 @@ class Masked:
         """The fastest way through the network that gives what the plain way gives."""
         from acceptability.models.masking import masked_pass
 
-        return masked_pass(self.net, self.files.name)
+        return masked_pass(self.net, self.files.folder)
 
     packing = "length"
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -95,36 +96,36 @@ def _rounded(shown: Ints) -> Ints:
     return np.concatenate([shown, np.repeat(shown[:1], missing, axis=0)])
 
 
-def masked_pass(net: Any, name: str) -> MaskedPass:
+def masked_pass(net: Any, folder: Path) -> MaskedPass:
     """Return the fastest way through a network that gives what the plain way gives."""
     plain = WholeRows(net)
     sample = _sample(net)
     expected = plain(sample)()
     before = net.config._attn_implementation
-    for prepare in (_ready, *([_tile] if net.device.type == "cuda" else [])):
+    for prepare in (_ready, _tile):
         try:
             with usual():
-                prepare(net)
+                prepare(net, folder)
                 gap = float(np.abs(expected - ScoredRows(net)(sample)()).max())
             problem = "" if gap < NOISE[net.dtype] else f"its scores would differ by {gap:.2g}"
         except Unfit as error:
             problem = str(error)
         if problem:
             net.set_attn_implementation(before)
-            _log.info("%s is scored in a slower way: %s", name, problem)
+            _log.info("%s is scored in a slower way: %s", folder.name, problem)
         if problem and prepare is _ready:
             return plain
     return ScoredRows(net)
 
 
-def _ready(net: Any) -> None:
+def _ready(net: Any, folder: Path) -> None:
     """Make a network ready for the fast way."""
     split(net)
     _shorten(net)
-    tune(net)
+    tune(net, folder)
 
 
-def _tile(net: Any) -> None:
+def _tile(net: Any, _: Path) -> None:
     """Let several copies share a tile of the GPU's attention, where the network takes its attention from outside."""
     from transformers import AttentionInterface
 
