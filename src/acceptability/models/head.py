@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from acceptability.models.trie import Ints
 
-_ROWS = {"cpu": 128}
+_ROWS = {"cpu": 64}
 _LOGITS = 512 << 20
 """How many rows of logits stand in memory at once: on a CPU so many that a product runs best, else so many bytes."""
 

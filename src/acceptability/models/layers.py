@@ -21,7 +21,7 @@ from typing import Any
 
 import torch
 
-from acceptability.models.mapped import map_embedding
+from acceptability.models.on_disk import leave_on_disk
 
 _log = logging.getLogger(__name__)
 _ROWS = 1024
@@ -80,7 +80,7 @@ def tune(net: Any, folder: Path) -> None:
             if type(layer).__name__ == "NewGELUActivation":
                 setattr(parent, name, torch.nn.GELU("tanh"))
     if net.device.type == "cpu":
-        map_embedding(net, folder)
+        leave_on_disk(net, folder)
         _pack(net)
         _give_back()
     elif net.device.type == "cuda" and net.dtype != torch.float32:

@@ -12,39 +12,49 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 _FLOAT32 = "F32"
 
 
-class Mapped(torch.nn.Module):
-    """An embedding whose rows are read from a file of weights when they are needed."""
+class OnDisk(torch.nn.Module):
+    """An embedding whose rows are read from a file of weights when they are needed.
 
-    def __init__(self, table: NDArray[np.float32]) -> None:
+    Args:
+        start: Where in the file the rows begin.
+    """
+
+    def __init__(self, path: Path, start: int, width: int) -> None:
         super().__init__()
-        self.table = table
+        self.file = path.open("rb")
+        self.start, self.width = start, width
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
         """Return the rows of the tokens."""
-        return torch.from_numpy(self.table[ids.numpy()])
+        needed, which = np.unique(ids.numpy(), return_inverse=True)
+        rows = np.empty((len(needed), self.width), "<f4")
+        for row, token in zip(rows, needed.tolist(), strict=True):
+            self.file.seek(self.start + 4 * self.width * token)
+            self.file.readinto(row)  # type: ignore[arg-type]
+        return torch.from_numpy(rows[which.reshape(ids.shape)])
 
 
-def map_embedding(net: Any, folder: Path) -> None:
+def leave_on_disk(net: Any, folder: Path) -> None:
     """Let the token embedding of a network stay on disk, if a file of the folder has it as it is."""
     embedding = net.get_input_embeddings()
     if type(embedding) is not torch.nn.Embedding or embedding.max_norm is not None:
         return
-    table = _found(folder, embedding.weight.detach())
-    if table is None:
+    place = _found(folder, embedding.weight.detach())
+    if place is None:
         return
+    rows = OnDisk(*place, embedding.weight.shape[1])
     for parent in list(net.modules()):
         for name, layer in list(parent.named_children()):
             if layer is embedding:
-                setattr(parent, name, Mapped(table))
+                setattr(parent, name, rows)
 
 
-def _found(folder: Path, weight: torch.Tensor) -> NDArray[np.float32] | None:
-    """Return the table of a file that holds these weights."""
+def _found(folder: Path, weight: torch.Tensor) -> tuple[Path, int] | None:
+    """Return the file that holds these weights, and where in it."""
     if weight.dtype != torch.float32:
         return None
     for path in sorted(folder.glob("*.safetensors")):
@@ -54,11 +64,6 @@ def _found(folder: Path, weight: torch.Tensor) -> NDArray[np.float32] | None:
         for name, each in header.items():
             if name != "__metadata__" and each["dtype"] == _FLOAT32 and each["shape"] == list(weight.shape):
                 start = 8 + length + each["data_offsets"][0]
-                # Compared through a map of its own, since what a map has shown stays in memory with it.
-                if np.array_equal(_map(path, start, weight), weight.numpy()):
-                    return _map(path, start, weight)
+                if np.array_equal(np.memmap(path, "<f4", "r", start, tuple(weight.shape)), weight.numpy()):
+                    return path, start
     return None
-
-
-def _map(path: Path, start: int, weight: torch.Tensor) -> NDArray[np.float32]:
-    return np.memmap(path, "<f4", "r", start, tuple(weight.shape)).view(np.ndarray)
