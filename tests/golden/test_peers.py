@@ -18,11 +18,11 @@ TOLERANCE = 1e-3
 """Nats for a sentence: float32 sums in another order."""
 
 SAME = [
-    ("minicons causal", "causal:{}(bos=None)", ""),
+    ("minicons causal", "causal:{}(preset='minicons')", ""),
     ("minicons causal, bos_token=True", "causal:{}", ""),
-    ("minicons PLL original", "masked:{}", ""),
-    ("minicons PLL within_word_l2r", "masked:{}(variant='word_l2r')", ""),
-    ("lm-eval loglikelihood", "causal:{}", " "),
+    ("minicons PLL original", "masked:{}(preset='minicons')", ""),
+    ("minicons PLL within_word_l2r", "masked:{}(variant='word_l2r', preset='minicons')", ""),
+    ("lm-eval loglikelihood", "causal:{}(preset='lm-eval')", ""),
 ]
 
 

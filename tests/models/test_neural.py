@@ -121,6 +121,60 @@ def test_a_tokenizer_without_a_start_token_is_said_so(causal_dir: Path, tmp_path
     assert "bos=None" in load_model(f"causal:{tmp_path / 'm'}").signature
 
 
+def test_trailing_spaces_belong_to_the_word_before(causal_dir: Path) -> None:
+    """A word's probability is that of its tokens, given that it begins, and that it ends after them."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(causal_dir)
+    net = AutoModelForCausalLM.from_pretrained(causal_dir).eval()
+    text = "The cats sleep."
+    ids = [tokenizer.bos_token_id, *tokenizer(text, add_special_tokens=False)["input_ids"]]
+    names = tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
+    opening = [number for number, name in enumerate(names) if name.startswith("Ġ")] + [tokenizer.eos_token_id]
+    with torch.no_grad():
+        table = net(torch.tensor([ids])).logits[0].log_softmax(-1)
+    ends = table[:, opening].logsumexp(-1)
+    starts = [place for place in range(1, len(ids)) if names[ids[place]].startswith("Ġ")]
+    words = [range(a, b) for a, b in zip([1, *starts], [*starts, len(ids)], strict=True)]
+    expected = [
+        float(sum(table[place - 1, ids[place]] for place in word) + ends[word[-1]])
+        - (float(ends[word[0] - 1]) if word[0] in starts else 0.0)
+        for word in words
+    ]
+    model = load_model(f"causal:{causal_dir}(spaces='trailing')")
+    assert "spaces='trailing'" in model.signature
+    (found,) = model.run(model.encode([Query(text)]))
+    assert len(found.tokens) == len(ids) - 1
+    ours = [float(sum(found.logprobs[place - 1] for place in word)) for word in words]
+    assert ours == pytest.approx(expected, abs=1e-4)
+    assert ours != pytest.approx([float(sum(table[p - 1, ids[p]] for p in word)) for word in words], abs=1e-2)
+    (part,) = model.run(model.encode([Query(text, target=(4, 8))]))
+    assert float(part.logprobs.sum()) == pytest.approx(expected[1], abs=1e-4)
+    (ended,) = load_model(f"causal:{causal_dir}(spaces='trailing', eos=True)").run(
+        load_model(f"causal:{causal_dir}(spaces='trailing', eos=True)").encode([Query(text)])
+    )
+    assert ended.logprobs[:-1].tolist() == pytest.approx(found.logprobs.tolist(), abs=1e-4)
+    assert ended.logprobs[-1] == pytest.approx(float(table[-1, tokenizer.eos_token_id] - ends[-1]), abs=1e-4)
+
+
+def test_a_preset_frames_and_takes_no_other_frame(causal_dir: Path) -> None:
+    plain, theirs = load_model(f"causal:{causal_dir}"), load_model(f"causal:{causal_dir}(preset='lm-eval')")
+    assert "preset='lm-eval'" in theirs.signature
+    (found,) = theirs.run(theirs.encode([Query("The cats sleep.", target=(4, 8))]))
+    assert found.offsets[0][0] in (3, 4)
+    assert found.offsets[-1][1] == 8
+    (whole,), (spaced,) = (
+        theirs.run(theirs.encode([Query("The cats.")])),
+        plain.run(plain.encode([Query(" The cats.")])),
+    )
+    assert whole.logprobs.tolist() == pytest.approx(spaced.logprobs.tolist(), abs=1e-5)
+    assert whole.offsets[-1][1] == len("The cats.")
+    with pytest.raises(ModelError, match="leave bos and eos away"):
+        load_model(f"causal:{causal_dir}(preset='minicons', eos=True)")
+    with pytest.raises(ModelError, match="expected one of 'minicons', 'lm-eval'"):
+        load_model(f"causal:{causal_dir}(preset='other')")
+
+
 def test_the_end_token_is_scored_when_asked_for(causal_dir: Path) -> None:
     model = load_model(f"causal:{causal_dir}(eos=True)")
     (found,) = model.run(model.encode([Query("The cats sleep.")]))

@@ -3,6 +3,14 @@
 The first token is scored after the start token: the tokenizer's own, or the one that
 ``bos='TOKEN'`` names. A model that has none, or ``bos=None``, leaves the first token
 unscored, and the signature says ``bos=None``. ``eos=True`` scores the end token too.
+
+``preset='minicons'`` and ``preset='lm-eval'`` frame a text as these tools do, so that numbers
+can be reconciled: minicons reads the text as the tokenizer frames it by itself, and never
+scores the first token; lm-eval puts a start token and a space before it.
+
+``spaces='trailing'`` counts the space after a word to the word, and not the one before
+it, as a reader would: a word's probability includes that it ends (Oh and Schuler 2024,
+Pimentel and Meister 2024). By default the space belongs to the word that follows.
 """
 
 from __future__ import annotations
@@ -17,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acceptability.errors import ModelError, QueryError
-from acceptability.models.files import checked_bool, remembered
+from acceptability.models.files import checked_bool, checked_choice, remembered
 from acceptability.models.huggingface import (
     BUDGETS,
     Checkpoint,
@@ -34,6 +42,8 @@ from acceptability.types import Query, TokenScores
 if TYPE_CHECKING:
     from acceptability.models.left_to_right import CausalPass
 
+PRESETS = ("minicons", "lm-eval")
+_SPACES = ("Ġ", "▁", " ")
 _log = logging.getLogger(__name__)
 
 
@@ -44,6 +54,7 @@ class Tokens(NamedTuple):
         ids: The tokens, with those that frame the text.
         scored: The places that are scored: a token's own, counted with the frame.
         first: How many tokens stand before the text's own.
+        lead: How many characters were put before the text.
         coded: Where the text's own tokens stand in it.
     """
 
@@ -51,6 +62,7 @@ class Tokens(NamedTuple):
     ids: list[int]
     scored: Sequence[int]
     first: int
+    lead: int
     coded: Any
 
     @property
@@ -62,10 +74,11 @@ class Tokens(NamedTuple):
         """Return the tokens with their log-probabilities."""
         ids, query, spans = self.ids, self.query, self.coded.offsets
         tokens = tuple([names[ids[place]] for place in self.scored])
-        if not query.target and not query.context and len(spans) == len(tokens):
+        if not query.target and not query.context and not self.lead and len(spans) == len(tokens):
             return TokenScores(query.text, tokens, tuple(spans), logprobs)
-        spans.append((len(query.full),) * 2)  # where an end token stands
-        offsets = tuple([within(query, spans[place - self.first]) for place in self.scored])
+        spans.append((len(query.full) + self.lead,) * 2)  # where an end token stands
+        moved = [(max(a - self.lead, 0), max(b - self.lead, 0)) for a, b in spans]
+        offsets = tuple([within(query, moved[place - self.first]) for place in self.scored])
         return TokenScores(query.text, tokens, offsets, logprobs)
 
 
@@ -78,18 +91,26 @@ class Causal:
     eos: bool
     dtype: str
     device: str
+    preset: str | None = None
+    spaces: str = "leading"
 
     @property
     def signature(self) -> str:
         """The files and whatever changes a forward pass; the start token is spelled out."""
-        return write(f"causal:{self.files.signature}", {"bos": self.bos, "eos": self.eos, "dtype": self.dtype})
+        framing = {"preset": self.preset} if self.preset else {"bos": self.bos, "eos": self.eos}
+        spaces = {"spaces": self.spaces} if self.spaces != "leading" else {}
+        return write(f"causal:{self.files.signature}", framing | spaces | {"dtype": self.dtype})
 
     @property
     def bos(self) -> str | None:
         """The start token, or None where the first token is not scored."""
+        if self.preset == "minicons":
+            return None
         if self.start != "auto":
             return self.start
-        found = remembered(self.files.version, "bos", lambda: self.files.tokenizer.bos_token)
+        fact, names = ("prefix", ("bos_token", "eos_token")) if self.preset else ("bos", ("bos_token",))
+        tokens = (getattr(self.files.tokenizer, name) for name in names)
+        found = remembered(self.files.version, fact, lambda: next(filter(None, tokens), None))
         return found if isinstance(found, str) else None
 
     @cached_property
@@ -122,10 +143,12 @@ class Causal:
 
     def encode(self, queries: Sequence[Query]) -> list[Tokens]:
         """Return the queries as tokens, all tokenized at once."""
-        coded = self.files.encoded([query.full for query in queries], special=False)
-        if self.start == "auto" and self.bos is None:
+        lead = " " if self.preset == "lm-eval" else ""
+        texts = [query.full if query.context else lead + query.full for query in queries]
+        coded = self.files.encoded(texts, special=self.preset == "minicons")
+        if self.start == "auto" and self.bos is None and not self.preset:
             _log.warning("%s has no start token: first tokens are not scored; bos='TOKEN' names one", self.files.name)
-        frame = Frame(self._before, self._after, self.files.positions)
+        frame = Frame(self._before, self._after, len(lead), self.eos, self.files.positions)
         unknown = self.files.tokenizer.unk_token_id
         return [
             _tokens(index, query, each, frame, unknown)
@@ -142,18 +165,44 @@ class Causal:
 
     @property
     def _after(self) -> tuple[int, ...]:
-        if not self.eos:
+        if not self.eos and self.spaces == "leading":
             return ()
         if self.files.tokenizer.eos_token_id is None:
-            raise ModelError(f"{self.files.name} has no end token; leave eos=True away")
+            raise ModelError(f"{self.files.name} has no end token; leave eos=True and spaces='trailing' away")
         return (self.files.tokenizer.eos_token_id,)
 
     def begin(self, batch: Sequence[Tokens]) -> Callable[[], list[TokenScores]]:
         """Begin a forward pass, and return what collects the log-probability of every wanted token."""
-        with enough_memory(f"{self.files.name}: a batch of {len(batch)} texts"):
-            collect = self.forward([(each.ids, each.scored) for each in batch])
         names = self.files.names
+        with enough_memory(f"{self.files.name}: a batch of {len(batch)} texts"):
+            if self.spaces == "trailing":
+                return self._trailing(batch)
+            collect = self.forward([(each.ids, each.scored) for each in batch])
         return lambda: [each.said(part, names) for each, part in zip(batch, collect(), strict=True)]
+
+    def _trailing(self, batch: Sequence[Tokens]) -> Callable[[], list[TokenScores]]:
+        """Begin a forward pass whose answers count the space after a word to the word."""
+        names, opening = self.files.names, self._opening
+        rows = [(each.ids, sorted({*each.scored, *(place + 1 for place in each.scored)})) for each in batch]
+        rows = [(ids, [place for place in places if place < len(ids)]) for ids, places in rows]
+        collect = self.forward(rows, opening)
+        opens = frozenset(opening.tolist())
+
+        def moved() -> list[TokenScores]:
+            return [
+                each.said(_with_trailing_spaces(each, places, found, opens), names)
+                for each, (_, places), found in zip(batch, rows, collect(), strict=True)
+            ]
+
+        return moved
+
+    @cached_property
+    def _opening(self) -> NDArray[np.int64]:
+        """The tokens that can follow a word once it has ended: those that begin with a space, and the end token."""
+        opening = [number for number, name in enumerate(self.files.names) if name.startswith(_SPACES)]
+        if not opening:
+            raise ModelError(f"{self.files.name} has no tokens that begin with a space; leave spaces='trailing' away")
+        return np.array(sorted({*opening, self.files.tokenizer.eos_token_id}))
 
     def run(self, batch: Sequence[Tokens]) -> list[TokenScores]:
         """Return the log-probability of every wanted token, from one forward pass."""
@@ -166,6 +215,8 @@ class Frame:
 
     before: tuple[int, ...]
     after: tuple[int, ...]
+    lead: int
+    eos: bool
     limit: int
 
 
@@ -174,14 +225,33 @@ def _tokens(index: int, query: Query, coded: Any, frame: Frame, unknown: int | N
     own = coded.ids
     ids = [*frame.before, *own, *frame.after]
     check_length(len(ids), frame.limit, index)
+    lead = 0 if query.context else frame.lead
     scored: Sequence[int] = range(max(first, 1), first + len(own))
     if query.target or query.context:
-        scored = [place + first for place in in_target(query, coded.offsets) if place + first > 0]
+        spans = [(a - lead, b - lead) for a, b in coded.offsets] if lead else coded.offsets
+        scored = [place + first for place in in_target(query, spans) if place + first > 0]
     if not scored or (unknown is not None and all(ids[place] == unknown for place in scored)):
         raise QueryError(index, "the model scores none of its tokens: too short, or only unknown ones")
-    if frame.after and not query.target:
+    if frame.eos and not query.target:
         scored = [*scored, first + len(own)]
-    return Tokens(query, ids, scored, first, coded)
+    return Tokens(query, ids, scored, first, lead, coded)
+
+
+def _with_trailing_spaces(
+    each: Tokens, places: Sequence[int], found: NDArray[np.float32], opens: frozenset[int]
+) -> NDArray[np.float32]:
+    """Return log-probabilities in which a word begins for free, and pays for its end."""
+    logprob, opening = (dict(zip(places, row.tolist(), strict=True)) for row in found)
+    last = len(each.ids) - 1
+    moved = []
+    for place in each.scored:
+        value = logprob[place]
+        if each.ids[place] in opens:
+            value -= opening[place]
+        if place < last and each.ids[place + 1] in opens:
+            value += opening[place + 1]
+        moved.append(value)
+    return np.array(moved, np.float32)
 
 
 def open_model(
@@ -189,6 +259,8 @@ def open_model(
     *,
     bos: str | None = "auto",
     eos: bool = False,
+    preset: str | None = None,
+    spaces: str = "leading",
     dtype: str = "float32",
     device: str = "auto",
     allow_pickle: bool = False,
@@ -196,8 +268,13 @@ def open_model(
     """Return the causal model at a place."""
     if bos is not None and not isinstance(bos, str):
         raise ModelError(f"causal: bos is {bos!r}; expected a token, 'auto' or None")
+    if preset is not None:
+        checked_choice("preset", preset, PRESETS)
+        if bos != "auto" or eos:
+            raise ModelError(f"causal: preset={preset!r} says how a text is framed; leave bos and eos away")
+    checked_choice("spaces", spaces, ("leading", "trailing"))
     files = checkpoint("causal", place, allow_pickle=allow_pickle)
-    return Causal(files, bos, checked_bool("eos", eos), checked_dtype(dtype), device)
+    return Causal(files, bos, checked_bool("eos", eos), checked_dtype(dtype), device, preset, spaces)
 
 
 def _sees_ahead(net: Any) -> bool:

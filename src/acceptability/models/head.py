@@ -20,10 +20,7 @@ from acceptability.models.trie import Ints
 
 _ROWS = {"cpu": 64}
 _LOGITS = 512 << 20
-"""How many rows of logits stand in memory at once: on a CPU so many that a product runs best, else so many bytes."""
-
-_IN_CACHE = 64
-"""How many rows of logits stay in the cache of a CPU."""
+"""How many rows of logits stand in memory at once: on a CPU what stays in its cache, else so many bytes."""
 
 NOISE = {torch.float32: 1e-3, torch.bfloat16: 0.3, torch.float16: 0.03}
 """How far two ways of computing the same log-probability may differ, by precision."""
@@ -48,27 +45,29 @@ def usual() -> Iterator[None]:
         raise Unfit(f"{type(error).__name__}: {error}") from error
 
 
-def logprobs(net: Any, states: Any, rows: Ints, targets: Ints) -> Pending:
+def logprobs(net: Any, states: Any, rows: Ints, targets: Ints, among: Ints | None = None) -> Pending:
     """Return what gives the log-probability of each target token at a row of the body's states, in float32.
 
     Args:
         states: One row of hidden states for each position that was computed.
         rows: Which row predicts each target.
         targets: The tokens asked for.
+        among: Tokens whose joint log-probability is wanted too, as a second row of numbers.
     """
     order = np.argsort(rows, kind="stable")
     needed, inverse = np.unique(rows[order], return_inverse=True)
     device = states.device
     chosen, wanted, where = on(device, needed, targets[order], inverse)
     chosen = states[chosen]
+    several = None if among is None else on(device, among)[0]
     vocabulary = net.get_output_embeddings().out_features
     step = _ROWS.get(device.type, max(1, _LOGITS // (4 * vocabulary)))
     found = []
     for start in range(0, len(needed), step):
         first, last = np.searchsorted(inverse, (start, start + step))
         table = headed(net, chosen[start : start + step])
-        found.append(_picked(table, where[first:last] - start, wanted[first:last]))
-    return _pending(torch.cat(found), order)
+        found.append(picked(table, where[first:last] - start, wanted[first:last], several))
+    return _pending(torch.cat(found, dim=-1), order)
 
 
 def _pending(found: Any, order: Ints) -> Pending:
@@ -84,23 +83,18 @@ def _pending(found: Any, order: Ints) -> Pending:
     def wait() -> NDArray[np.float32]:
         if ready is not None:
             ready.synchronize()
-        result = np.empty(len(order), np.float32)
-        result[order] = copy.numpy()
+        result = np.empty(copy.shape, np.float32)
+        result[..., order] = copy.numpy()
         return result
 
     return wait
 
 
-def _picked(logits: Any, rows: Any, targets: Any) -> Any:
-    """Return the log-probabilities of targets in rows of logits."""
-    at_once = _IN_CACHE if logits.device.type == "cpu" else len(logits)
-    sums = torch.cat([_log_sum(part.float()) for part in logits.split(at_once)])
-    return logits[rows, targets].float() - sums[rows]
-
-
-def _log_sum(logits: Any) -> Any:
-    """Return the logsumexp of each row, by the operation that reads the logits the fewest times."""
-    return logits[:, 0] - logits.log_softmax(1)[:, 0]
+def picked(logits: Any, rows: Any, targets: Any, among: Any = None) -> Any:
+    """Return the log-probabilities of targets in rows of logits, and below them those of several tokens together."""
+    table = logits.float().log_softmax(1)
+    found = table[rows, targets]
+    return found if among is None else torch.stack([found, table[:, among].logsumexp(1)[rows]])
 
 
 def headed(net: Any, states: Any) -> Any:

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from acceptability.models import prefixes
-from acceptability.models.head import NOISE, Unfit, logprobs, on, split, usual
+from acceptability.models.head import NOISE, Unfit, logprobs, on, picked, split, usual
 from acceptability.models.layers import tune
 from acceptability.models.trie import Ints, trie
 
@@ -28,8 +28,12 @@ class CausalPass(Protocol):
 
     packing: str
 
-    def __call__(self, batch: Sequence[Row]) -> Callable[[], list[NDArray[np.float32]]]:
-        """Begin with a batch, and return what gives the log-probabilities of the scored tokens of each row."""
+    def __call__(self, batch: Sequence[Row], among: Ints | None = None) -> Callable[[], list[NDArray[np.float32]]]:
+        """Begin with a batch, and return what gives the log-probabilities of the scored tokens of each row.
+
+        Args:
+            among: Tokens whose joint log-probability at each place is wanted too, as a second row of numbers.
+        """
         ...
 
 
@@ -42,7 +46,7 @@ class PaddedRows:
         self.net = net
 
     @torch.inference_mode()
-    def __call__(self, batch: Sequence[Row]) -> Callable[[], list[NDArray[np.float32]]]:
+    def __call__(self, batch: Sequence[Row], among: Ints | None = None) -> Callable[[], list[NDArray[np.float32]]]:
         """Return what gives the log-probabilities of the scored tokens of each row."""
         longest = max(scored[-1] for _, scored in batch)
         ids = np.zeros((len(batch), longest), np.int64)
@@ -55,8 +59,9 @@ class PaddedRows:
         for table, (whole, scored) in zip(logits, batch, strict=True):
             places = np.asarray(scored)
             before, targets = on(self.net.device, places - 1, np.asarray(whole)[places])
-            picked = table[before].float().log_softmax(1).gather(1, targets[:, None])
-            found.append(picked[:, 0].cpu().numpy())
+            several = None if among is None else on(self.net.device, among)[0]
+            rows = torch.arange(len(before), device=self.net.device)
+            found.append(picked(table[before], rows, targets, several).cpu().numpy())
         return lambda: found
 
 
@@ -69,7 +74,7 @@ class SharedPrefixes:
         self.net = net
 
     @torch.inference_mode()
-    def __call__(self, batch: Sequence[Row]) -> Callable[[], list[NDArray[np.float32]]]:
+    def __call__(self, batch: Sequence[Row], among: Ints | None = None) -> Callable[[], list[NDArray[np.float32]]]:
         """Begin with a batch, and return what gives the log-probabilities of the scored tokens of each row."""
         lengths, tokens = _flat([ids for ids, _ in batch])
         counts, places = _flat([scored for _, scored in batch])
@@ -78,12 +83,12 @@ class SharedPrefixes:
         targets = tokens[starts[text] + places]
         # The token at a place is predicted one place before it.
         nodes = made.path[text, places - 1]
-        pending = logprobs(self.net, prefixes.states(self.net, made), nodes, targets)
+        pending = logprobs(self.net, prefixes.states(self.net, made), nodes, targets, among)
         ends = np.cumsum(counts)
 
         def collect() -> list[NDArray[np.float32]]:
             found = pending()
-            return [found[start:end] for start, end in zip((ends - counts).tolist(), ends.tolist(), strict=True)]
+            return [found[..., start:end] for start, end in zip((ends - counts).tolist(), ends.tolist(), strict=True)]
 
         return collect
 

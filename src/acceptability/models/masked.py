@@ -3,6 +3,7 @@
 ``variant='pll'`` masks one token at a time (Salazar et al. 2020); ``variant='word_l2r'``
 masks the later tokens of the same word too (Kauf and Ivanova 2023). A query with a
 target has all tokens of the target masked together. Special tokens are never scored.
+``preset='minicons'`` may be said, and changes nothing: minicons scores in the same way.
 """
 
 from __future__ import annotations
@@ -226,10 +227,13 @@ def open_model(
     place: str,
     *,
     variant: str = "pll",
+    preset: str | None = None,
     dtype: str = "float32",
     device: str = "auto",
     allow_pickle: bool = False,
 ) -> Masked:
     """Return the masked model at a place."""
+    if preset is not None:  # minicons frames and scores as we do by default
+        checked_choice("preset", preset, ("minicons",))
     files = checkpoint("masked", place, allow_pickle=allow_pickle)
     return Masked(files, checked_choice("variant", variant, VARIANTS), checked_dtype(dtype), device)

@@ -7,6 +7,7 @@ would serve nothing but these look-ups.
 from __future__ import annotations
 
 import json
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ class OnDisk(torch.nn.Module):
     def __init__(self, path: Path, start: int, width: int) -> None:
         super().__init__()
         self.file = path.open("rb")
+        weakref.finalize(self, self.file.close)
         self.start, self.width = start, width
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
