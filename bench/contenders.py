@@ -39,11 +39,16 @@ class Contender:
 
 @dataclass(frozen=True)
 class Match:
-    """Ours under a peer's conventions, and that peer."""
+    """Ours under a peer's conventions, and that peer.
+
+    Args:
+        lead: What stands before a text, after a start token; None where there is no start token.
+    """
 
     name: str
     ours: Contender
     peer: Contender
+    lead: str | None = None
 
 
 _WORKERS = {"ours": "bench.worker_ours", "minicons": "bench.worker_minicons", "lm-eval": "bench.worker_lm_eval"}
@@ -57,8 +62,8 @@ _BATCHES = {
 _MORE_ON_A_GPU = (128, 256, 512)
 
 
-def _ours(spelling: str, *, lead: str = "") -> Contender:
-    return Contender("ours", "ours", {"spelling": spelling, "lead": lead})
+def _ours(spelling: str) -> Contender:
+    return Contender("ours", "ours", {"spelling": spelling})
 
 
 def matches(kind: str, device: str) -> list[Match]:
@@ -71,11 +76,15 @@ def matches(kind: str, device: str) -> list[Match]:
     end = "dtype='{dtype}', device='{device}')"
     if kind == "causal":
         return [
-            Match("as minicons", _ours("causal:{folder}(bos=None, " + end), peer("minicons")),
-            Match("as lm-eval", _ours("causal:{folder}(" + end, lead=" "), peer("lm-eval")),
+            Match("as minicons", _ours("causal:{folder}(preset='minicons', " + end), peer("minicons")),
+            Match("as lm-eval", _ours("causal:{folder}(preset='lm-eval', " + end), peer("lm-eval"), " "),
         ]
     return [
-        Match(name, _ours("masked:{folder}(variant='" + variant + "', " + end), peer("minicons", metric=metric))
+        Match(
+            name,
+            _ours("masked:{folder}(preset='minicons', variant='" + variant + "', " + end),
+            peer("minicons", metric=metric),
+        )
         for name, variant, metric in (("PLL", "pll", "original"), ("PLL word l2r", "word_l2r", "within_word_l2r"))
     ]
 

@@ -12,8 +12,9 @@ Columns. *time*: the median over the rounds. *tokens/s*: tokens that get a score
 the process held, model loaded and warm, before the request; *peak*: the most in all (of the GPU, with ``--device
 cuda``). *share*: the operations that the request needs at least (see ``bench.work``), per second, as a share of the
 machine's rate of matrix products in the same precision, the best measured in the same run (see ``bench.rates``).
-*ratio*: the peer's median time by ours, with the least and the most of the rounds. *difference*: the largest
-difference between our score of a sentence and the peer's, in nats, ours being asked under the peer's conventions.
+*ratio*: the peer's median time by ours, with the least and the most of the rounds; first against the peer in
+float32, its default, then in our own precision. *difference*: the largest difference between our score of a sentence
+and the peer's in float32, in nats, ours being asked under the peer's conventions.
 
 What it needs is kept in a scratch folder and made when it is not there: vocabularies (npm, pip), models with random
 weights, an environment with the peers (pip; ``--environment`` or the variable BENCH_PEERS names one that exists). On
@@ -72,10 +73,9 @@ class Settings:
 
 @dataclass(frozen=True)
 class Case:
-    """One model in one precision, by one tool's conventions, on some sentences."""
+    """One model, by one tool's conventions, on some sentences."""
 
     shape: Shape
-    dtype: str
     match: Match
     texts: list[str]
 
@@ -85,6 +85,7 @@ class Run:
     """What one contender needed, over all rounds. Bytes are None where the system does not tell them."""
 
     name: str
+    dtype: str
     batch: int
     seconds: list[float]
     extra: int | None
@@ -145,18 +146,20 @@ def _cases(settings: Settings, source: Suite, scratch: Path) -> Iterator[Case]:
         subprocess.run([sys.executable, "-m", "bench.shapes", str(scratch), name], check=True, stdout=sys.stderr)
         shape = made(scratch, name)
         texts = pairs(source, settings.sentences[shape.kind], settings.seed)
-        for dtype in settings.dtypes:
-            for match in matches(shape.kind, settings.device):
-                yield Case(shape, dtype, match, texts)
+        for match in matches(shape.kind, settings.device):
+            yield Case(shape, match, texts)
 
 
 def _runs(settings: Settings, case: Case, pythons: dict[str, Path], logs: Path) -> list[Run]:
-    """Return what ours and the peer needed, in rounds in which they take turns to begin."""
-    entered = [each for each in (case.match.ours, case.match.peer) if each.tool in pythons]
+    """Return what ours and the peer needed in each precision, in rounds in which they take turns to begin."""
+    tools = [each for each in (case.match.ours, case.match.peer) if each.tool in pythons]
+    entered = [(each, dtype) for each in tools for dtype in settings.dtypes]
     with ExitStack() as stack:
-        workers = [stack.enter_context(Worker(each, pythons[each.tool], logs)) for each in entered]
-        setting = {"dtype": case.dtype, "device": settings.device}
-        said = [each.load(case.shape.folder, threads=settings.threads, **setting) for each in workers]
+        workers = [stack.enter_context(Worker(each, pythons[each.tool], logs)) for each, _ in entered]
+        said = [
+            worker.load(case.shape.folder, dtype=dtype, device=settings.device, threads=settings.threads)
+            for worker, (_, dtype) in zip(workers, entered, strict=True)
+        ]
         swept = [_swept(worker, case.texts, settings.sweeps) for worker in workers]
         best = [min(each, key=lambda batch: each[batch]) for each in swept]
         rounds: list[list[dict[str, Any]]] = [[] for _ in workers]
@@ -178,11 +181,16 @@ def _swept(worker: Worker, texts: list[str], sweeps: int) -> dict[int, float]:
 
 
 def _run(
-    contender: Contender, batch: int, swept: dict[int, float], said: dict[str, Any], rounds: list[dict[str, Any]]
+    entered: tuple[Contender, str],
+    batch: int,
+    swept: dict[int, float],
+    said: dict[str, Any],
+    rounds: list[dict[str, Any]],
 ) -> Run:
     known = rounds[0]["before"] is not None
     return Run(
-        contender.name,
+        entered[0].name,
+        entered[1],
         batch,
         [each["seconds"] for each in rounds],
         max(each["peak"] - each["before"] for each in rounds) if known else None,
@@ -196,22 +204,30 @@ def _run(
 
 def _measured(case: Case, runs: list[Run]) -> dict[str, Any]:
     """Return a case as it is written down: sums, rates and ratios, without the single scores."""
-    work = needed(case.shape, case.texts, lead=case.match.ours.options["lead"] or None)
-    measured = {
+    work = needed(case.shape, case.texts, lead=case.match.lead)
+    ours = [run for run in runs if run.name == "ours"]
+    peers = [run for run in runs if run.name != "ours"]
+    return {
         "shape": case.shape.name,
-        "dtype": case.dtype,
         "match": case.match.name,
         "sentences": len(case.texts),
         "tokens": work.tokens,
         "operations": work.operations,
         "runs": [_row(run, len(case.texts), work) for run in runs],
+        "ratios": [_ratio(own, peer) for own in ours for peer in peers],
     }
-    if len(runs) == 2:
-        ours, peer = runs
-        each = [theirs / own for own, theirs in zip(ours.seconds, peer.seconds, strict=True)]
-        gaps = [abs(own - theirs) for own, theirs in zip(ours.scores, peer.scores, strict=True)]
-        measured |= {"ratio": peer.median / ours.median, "ratios": each, "difference": max(gaps)}
-    return measured
+
+
+def _ratio(own: Run, peer: Run) -> dict[str, Any]:
+    """Return how many times as fast ours is, and how far apart the scores are."""
+    gaps = [abs(mine - theirs) for mine, theirs in zip(own.scores, peer.scores, strict=True)]
+    return {
+        "ours": own.dtype,
+        "peer": peer.dtype,
+        "ratio": peer.median / own.median,
+        "rounds": [theirs / mine for mine, theirs in zip(own.seconds, peer.seconds, strict=True)],
+        "difference": max(gaps),
+    }
 
 
 def _row(run: Run, sentences: int, work: Work) -> dict[str, Any]:

@@ -8,7 +8,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-_HEADINGS = ("tool", "batch", "time", "sentences/s", "tokens/s", "extra", "peak", "share", "ratio", "difference")
+_HEADINGS = (
+    "tool",
+    "precision",
+    "batch",
+    "time",
+    "sentences/s",
+    "tokens/s",
+    "extra",
+    "peak",
+    "share",
+    "ratio",
+    "same precision",
+    "difference",
+)
 
 
 Rates = Mapping[str, Mapping[str, float]]
@@ -49,7 +62,7 @@ def markdown(results: Mapping[str, Any]) -> str:
         f"{settings['rounds']} interleaved rounds. "
         + ", ".join(f"{name} {versions[name]}" for name in sorted(versions)),
         "",
-        "| model, precision, conventions | " + " | ".join(_HEADINGS) + " |",
+        "| model, conventions | " + " | ".join(_HEADINGS) + " |",
         "| --- " * (len(_HEADINGS) + 1) + "|",
     ]
     for case in cases:
@@ -70,7 +83,7 @@ def megabytes(count: int | None) -> str:
 
 
 def _title(case: Mapping[str, Any]) -> str:
-    return f"{case['shape']} {case['dtype']}, {case['match']}"
+    return f"{case['shape']}, {case['match']}"
 
 
 def _rate(rates: Rates, dtype: str) -> float:
@@ -78,15 +91,13 @@ def _rate(rates: Rates, dtype: str) -> float:
 
 
 def _rows(case: Mapping[str, Any], rates: Rates) -> list[list[str]]:
-    rate = _rate(rates, case["dtype"])
-    return [
-        [*_cells(run, rate), *(_against(case) if place == 0 else ("", ""))] for place, run in enumerate(case["runs"])
-    ]
+    return [[*_cells(run, _rate(rates, run["dtype"])), *_against(case, run)] for run in case["runs"]]
 
 
 def _cells(run: Mapping[str, Any], rate: float) -> list[str]:
     return [
         run["name"],
+        run["dtype"],
         "own" if run["name"] == "ours" else str(run["batch"]),
         f"{run['median']:.2f} s",
         f"{run['sentences_per_second']:,.1f}",
@@ -97,11 +108,18 @@ def _cells(run: Mapping[str, Any], rate: float) -> list[str]:
     ]
 
 
-def _against(case: Mapping[str, Any]) -> tuple[str, str]:
-    if "ratio" not in case:
-        return "", ""
-    spread = f"{min(case['ratios']):.2f}–{max(case['ratios']):.2f}"
-    return f"{case['ratio']:.2f} ({spread})", f"{case['difference']:.1e}"
+def _against(case: Mapping[str, Any], run: Mapping[str, Any]) -> tuple[str, str, str]:
+    if run["name"] != "ours":
+        return "", "", ""
+    found = {each["peer"]: each for each in case["ratios"] if each["ours"] == run["dtype"]}
+    default, same = found.get("float32"), found.get(run["dtype"])
+    return _spread(default), _spread(same), f"{default['difference']:.1e}" if default else ""
+
+
+def _spread(against: Mapping[str, Any] | None) -> str:
+    if against is None:
+        return ""
+    return f"{against['ratio']:.2f} ({min(against['rounds']):.2f}–{max(against['rounds']):.2f})"
 
 
 def _notes(case: Mapping[str, Any]) -> list[str]:

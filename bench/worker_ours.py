@@ -1,7 +1,7 @@
 """The worker that scores with this package: without the store, through it, or from it.
 
 Options of its order: ``spelling``, the model with ``{folder}`` for its place and ``{dtype}``, ``{device}``;
-``lead``, what is put before each text; ``way``, one of
+``way``, one of
 
 - ``answers``: the engine alone, nothing kept (what the peers do);
 - ``store``: ``score()`` into an empty store, in a home that is thrown away;
@@ -29,7 +29,6 @@ class Ours:
     def __init__(self, order: Order) -> None:
         spelling = order.options["spelling"].format(folder=order.folder, dtype=order.dtype, device=order.device)
         self.model: Any = load_model(spelling)
-        self._lead = order.options.get("lead", "")
         ways: dict[str, Callable[[Sequence[str]], list[float]]] = {
             "answers": self._answered,
             "store": self._stored,
@@ -41,7 +40,7 @@ class Ours:
 
     def scores(self, texts: Sequence[str], batch: int) -> list[float]:
         """Return the summed log-probability of each text."""
-        return self._way([self._lead + text for text in texts])
+        return self._way(texts)
 
     def _answered(self, texts: Sequence[str]) -> list[float]:
         found = [0.0] * len(texts)
