@@ -5,6 +5,7 @@ A request holds sixteen bytes and two numbers for each sentence, and no copy of 
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import overload
@@ -38,8 +39,10 @@ class Request(Sequence[Query]):
         number = np.empty_like(order)
         number[order] = np.arange(len(order))
         # Sentences with the same query, one after another, and where each query's begin.
-        self._sentences = np.argsort(number[which], kind="stable")
-        self._begin = np.append(0, np.cumsum(np.bincount(number[which], minlength=len(order))))
+        groups = np.argsort(number[which], kind="stable")
+        self._sentences = array("q", (groups if self._asked is None else self._asked[groups, 0]).astype("i8").tobytes())
+        counts = np.bincount(number[which], minlength=len(order))
+        self._begin = array("q", np.append(0, np.cumsum(counts)).astype("i8").tobytes())
         self.keys = _Keys(joined, self._first)
 
     def __len__(self) -> int:
@@ -61,10 +64,9 @@ class Request(Sequence[Query]):
         sentence, rival = (self._suite.sentences[each] for each in self._asked[place])
         return replace(_query(sentence, self._region), rival=rival.text)
 
-    def sentences(self, place: int) -> list[int]:
+    def sentences(self, place: int) -> Sequence[int]:
         """Return which sentences of the suite ask the query at a place."""
-        places = self._sentences[self._begin[place] : self._begin[place + 1]]
-        return [int(each) for each in (places if self._asked is None else self._asked[places, 0])]
+        return self._sentences[self._begin[place] : self._begin[place + 1]]
 
 
 class _Keys(Sequence[bytes]):

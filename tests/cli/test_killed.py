@@ -39,7 +39,7 @@ def stored(home: Path) -> int:
         return 0
     with sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=10) as database:
         try:
-            count = database.execute("SELECT COUNT(*) FROM said").fetchone()[0]
+            count = database.execute("SELECT COALESCE(SUM(LENGTH(keys)) / 16, 0) FROM block").fetchone()[0]
         except sqlite3.OperationalError:
             count = 0
     database.close()

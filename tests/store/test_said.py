@@ -14,31 +14,55 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acceptability.errors import StoreError
-from acceptability.store.said import Store, _read, _written
+from acceptability.store.block import read, written
+from acceptability.store.said import Store
 from acceptability.types import LabelScores, Query, TokenScores
 
 SAID = TokenScores("a b", ("a", "Ġb"), ((0, 1), (1, 3)), np.array([-1.25, -3.5], dtype=np.float32))
 
 
-@given(st.lists(st.tuples(st.text(), st.integers(0, 9), st.floats(-99, 0, width=32)), min_size=1, max_size=6))
-def test_answers_read_back_bit_for_bit(rows) -> None:
-    tokens, starts, logprobs = zip(*rows, strict=True)
-    said = TokenScores("x", tokens, tuple((a, a + 1) for a in starts), np.array(logprobs, dtype=np.float32))
-    again = _read(_written(said), "x")
-    assert (again.tokens, again.offsets) == (said.tokens, said.offsets)
-    assert again.logprobs.tobytes() == said.logprobs.tobytes()
+KEYS = Query("a b").key + Query("c d").key
+
+
+@given(
+    st.lists(
+        st.lists(st.tuples(st.text(), st.integers(0, 9), st.floats(-99, 0, width=32)), min_size=1, max_size=6),
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_answers_read_back_bit_for_bit(answers) -> None:
+    made = []
+    for rows in answers:
+        tokens, starts, logprobs = zip(*rows, strict=True)
+        spans = tuple((a, a + 1) for a in starts)
+        made.append(TokenScores("x", tokens, spans, np.array(logprobs, dtype=np.float32)))
+    found = read(written(made, b"keys"), b"keys", dict.fromkeys(range(len(made)), "x"))
+    for place, said in enumerate(made):
+        assert (found[place].tokens, found[place].offsets) == (said.tokens, said.offsets)
+        assert found[place].logprobs.tobytes() == said.logprobs.tobytes()
+    last = len(made) - 1
+    assert read(written(made, b"keys"), b"keys", {last: "x"})[last].tokens == made[-1].tokens
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.floats(allow_nan=False, allow_infinity=False))
 def test_logits_read_back(bad: float, good: float) -> None:
-    assert _read(_written(LabelScores("x", (bad, good))), "x").logits == (bad, good)
+    block = written([LabelScores("x", (bad, good)), LabelScores("y", (0.0, 1.0))], b"")
+    assert [each.logits for each in read(block, b"", {0: "x", 1: "y"}).values()] == [(bad, good), (0.0, 1.0)]
 
 
 @given(st.integers(0, 10_000), st.integers(1, 255))
 def test_a_changed_byte_is_always_found(place: int, change: int) -> None:
-    answer = bytearray(_written(SAID))
-    answer[place % len(answer)] ^= change
-    assert _read(bytes(answer), "a b") is None
+    block = written([SAID, SAID], KEYS)
+    both = bytearray(block + KEYS)
+    both[place % len(both)] ^= change
+    assert read(bytes(both[: len(block)]), bytes(both[len(block) :]), {0: "a b"}) is None
+
+
+@given(st.integers(0, 200))
+def test_a_block_cut_short_is_found(end: int) -> None:
+    block = written([SAID, SAID], KEYS)
+    assert read(block[: min(end, len(block) - 1)], KEYS, {0: "a b"}) is None
 
 
 def known(store: Store, model: str, queries: list[Query]) -> list[int]:
@@ -64,14 +88,24 @@ def test_many_queries_are_found_at_once() -> None:
 def test_a_store_of_the_first_format_is_read_and_goes_on(own_home: Path) -> None:
     tokens = json.dumps(["a", "b"]).encode()
     body = b"T" + struct.pack("<IIIII", 2, 0, 1, 2, 3) + np.array([-1.25, -3.5], "<f4").tobytes() + tokens
-    with Store() as store:
-        store.add("m", [(Query("c").key, SAID)])
+    answers = [(Query("a b").key, body), (Query("c").key, b"L" + struct.pack("<dd", 1.5, -2.0))]
+    own_home.mkdir(parents=True, exist_ok=True)
     with sqlite3.connect(own_home / "scores.sqlite") as database:
-        row = (Query("a b").key, struct.pack("<I", zlib.crc32(body)) + body)
-        database.execute("INSERT INTO said VALUES (1, ?, ?)", row)
-        database.execute("PRAGMA user_version = 1")
+        database.executescript(
+            "CREATE TABLE model (number INTEGER PRIMARY KEY, signature TEXT NOT NULL UNIQUE);"
+            "CREATE TABLE said (model INTEGER NOT NULL, query BLOB NOT NULL, answer BLOB NOT NULL,"
+            " PRIMARY KEY (model, query)) WITHOUT ROWID;"
+            "INSERT INTO model VALUES (1, 'm'), (2, 'l'); PRAGMA user_version = 1;"
+        )
+        for number, (key, answer) in enumerate(answers, start=1):
+            row = (number, key, struct.pack("<I", zlib.crc32(answer)) + answer)
+            database.execute("INSERT INTO said VALUES (?, ?, ?)", row)
     database.close()
     with Store() as store:
+        ((_, label),) = store.known("l", [Query("c").key], lambda _: "c")
+        assert (label.text, label.logits) == ("c", (1.5, -2.0))
+    with Store() as store:
+        store.add("m", [(Query("c").key, SAID)])
         ((_, said),) = store.known("m", [Query("a b").key], lambda _: "a b")
         assert (said.tokens, said.offsets) == (("a", "b"), ((0, 1), (2, 3)))
         assert said.logprobs.tolist() == [-1.25, -3.5]
@@ -80,7 +114,7 @@ def test_a_store_of_the_first_format_is_read_and_goes_on(own_home: Path) -> None
 
 def test_tokens_with_the_separator_in_them_read_back() -> None:
     odd = TokenScores("a b", ("a\0", "b"), ((0, 1), (2, 3)), np.array([-1.0, -2.0], np.float32))
-    assert _read(_written(odd), "a b").tokens == ("a\0", "b")
+    assert read(written([odd], b""), b"", {0: "a b"})[0].tokens == ("a\0", "b")
 
 
 def test_a_batch_is_kept_whole_or_not_at_all() -> None:
@@ -99,7 +133,7 @@ def test_a_batch_is_kept_whole_or_not_at_all() -> None:
 )
 def test_a_damaged_file_is_an_error_that_says_what_to_do(own_home: Path, content: bytes) -> None:
     (own_home / "scores.sqlite").write_bytes(content)
-    with pytest.raises(StoreError, match="Move it away or delete it|another version"), Store() as store:
+    with pytest.raises(StoreError, match="Move it away or delete it|newer version"), Store() as store:
         known(store, "m", [Query("a b")])
 
 
@@ -107,7 +141,7 @@ def test_a_damaged_row_is_an_error(own_home: Path) -> None:
     with Store() as store:
         store.add("m", [(Query("a b").key, SAID)])
     with sqlite3.connect(own_home / "scores.sqlite") as database:
-        database.execute("UPDATE said SET answer = zeroblob(20)")
+        database.execute("UPDATE block SET answers = zeroblob(20)")
     database.close()
     with Store() as store, pytest.raises(StoreError, match="does not match its checksum"):
         known(store, "m", [Query("a b")])
@@ -117,7 +151,7 @@ def test_another_format_and_another_program_are_refused(own_home: Path, tmp_path
     with sqlite3.connect(tmp_path / "newer.sqlite") as database:
         database.execute("PRAGMA user_version = 99")
     database.close()
-    with pytest.raises(StoreError, match="another version"):
+    with pytest.raises(StoreError, match="newer version"):
         Store(tmp_path / "newer.sqlite")
     with sqlite3.connect(tmp_path / "other.sqlite") as database:
         database.execute("CREATE TABLE recipes (name TEXT)")

@@ -46,25 +46,24 @@ def answers(model: Model, queries: Sequence[Query], is_known: Callable[[int], bo
     known queries of the others are left out. A query that stands there twice is run once.
     """
     waiting: Callable[[], Answers] | None = None
-    for window in _windows(model, queries, is_known):
-        for batch in window.plan:
-            asked = [each for each in batch if not is_known(window.places[each][0])]
-            if asked:
-                with _no_search():
+    with _no_search():
+        for window in _windows(model, queries, is_known):
+            for batch in window.plan:
+                asked = [each for each in batch if not is_known(window.places[each][0])]
+                if asked:
+                    gc.collect(0)
                     begun, waiting = waiting, _begun(model, window, asked)
-                    ready = begun() if begun else None
-                if ready:
-                    yield ready
-    if waiting:
-        yield waiting()
+                    if begun:
+                        yield begun()
+        if waiting:
+            yield waiting()
 
 
 def _windows(model: Model, queries: Sequence[Query], is_known: Callable[[int], bool]) -> Iterator[Window]:
     for start in range(0, len(queries), WINDOW):
         if not all(map(is_known, range(start, min(start + WINDOW, len(queries))))):
-            with _no_search():
-                window = _prepared(model, queries, start)
-                gc.freeze()
+            window = _prepared(model, queries, start)
+            gc.freeze()
             try:
                 yield window
             finally:
@@ -108,7 +107,10 @@ def _begun(model: Model, window: Window, asked: Sequence[int]) -> Callable[[], A
 
 @contextmanager
 def _no_search() -> Iterator[None]:
-    """Keep Python from searching for cycles among millions of fresh tokens, which have none."""
+    """Keep Python from searching for cycles among millions of fresh tokens, which have none.
+
+    What is new since the last batch is searched before the next; the windows themselves never are.
+    """
     was_on = gc.isenabled()
     gc.disable()
     try:

@@ -1,19 +1,15 @@
 """The one file that keeps what models said: model × query → tokens and log-probabilities, or logits.
 
-SQLite with a write-ahead log. A batch is one transaction, so a killed run loses at most
-the batch in flight, and several processes may share the file. Every row carries a
-checksum; a row that does not match it is an error, never a score.
+SQLite with a write-ahead log. The answers of a batch are one block and one transaction, so a
+killed run loses at most the batch in flight, and several processes may share the file.
+Every block carries a checksum; one that does not match it is an error, never a score.
 """
 
 from __future__ import annotations
 
-import json
 import sqlite3
-import struct
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain
 from pathlib import Path
 from types import TracebackType
 
@@ -21,19 +17,19 @@ import numpy as np
 
 from acceptability.errors import StoreError
 from acceptability.home import home
-from acceptability.types import LabelScores, Said, TokenScores
+from acceptability.store.block import read, read_row, written
+from acceptability.types import Said
 
 _VERSION = 2
-_OLDER = (1,)
-"""Formats that this one reads: all that they hold is in order here too."""
 _SECONDS_TO_WAIT = 60.0
-_KEYS_AT_ONCE = 500
+_KEY = 16
+_ROWS_TAKEN_OVER = 10_000
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS model (number INTEGER PRIMARY KEY, signature TEXT NOT NULL UNIQUE);
-CREATE TABLE IF NOT EXISTS said (
-    model INTEGER NOT NULL REFERENCES model, query BLOB NOT NULL, answer BLOB NOT NULL,
-    PRIMARY KEY (model, query)
-) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS block (
+    number INTEGER PRIMARY KEY, model INTEGER NOT NULL REFERENCES model, keys BLOB NOT NULL, answers BLOB NOT NULL
+);
+CREATE INDEX IF NOT EXISTS block_of_model ON block (model);
 """
 
 
@@ -63,42 +59,72 @@ class Store:
         """
         with self._guarded():
             found = self._database.execute("SELECT number FROM model WHERE signature = ?", [model]).fetchone()
-        for start in range(0, len(keys) if found else 0, _KEYS_AT_ONCE):
-            places = {key: start + place for place, key in enumerate(keys[start : start + _KEYS_AT_ONCE])}
-            for key, answer in self._rows(found[0], list(places)):
-                yield places[key], self._read(answer, text(places[key]))
+        if found:
+            yield from self._known(found[0], keys, text)
 
-    def _rows(self, number: int, keys: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
-        marks = ",".join("?" * len(keys))
+    def _known(self, number: int, keys: Sequence[bytes], text: Callable[[int], str]) -> Iterator[tuple[int, Said]]:
+        wanted = np.array(list(keys), dtype=f"S{_KEY}")
+        order = np.argsort(wanted)
+        in_order, is_found = wanted[order], np.zeros(len(wanted), bool)
         with self._guarded():
-            return self._database.execute(
-                f"SELECT query, answer FROM said WHERE model = ? AND query IN ({marks})", [number, *keys]
-            ).fetchall()
+            blocks = self._database.execute("SELECT number, keys FROM block WHERE model = ?", [number]).fetchall()
+        for block, held in blocks:
+            has = np.frombuffer(held, dtype=in_order.dtype)
+            near = np.minimum(np.searchsorted(in_order, has), len(in_order) - 1)
+            inside = np.flatnonzero(in_order[near] == has)
+            places = order[near[inside]]
+            # Two processes may have answered the same query; the first answer counts.
+            new = ~is_found[places]
+            is_found[places] = True
+            if new.any():
+                rows = zip(inside[new].tolist(), places[new].tolist(), strict=True)
+                yield from self._answers(block, held, list(rows), text)
+
+    def _answers(
+        self, block: int, keys: bytes, rows: Sequence[tuple[int, int]], text: Callable[[int], str]
+    ) -> Iterator[tuple[int, Said]]:
+        """Yield the answers of a block that stand at some of its rows, each with the place of its query."""
+        with self._guarded():
+            (answers,) = self._database.execute("SELECT answers FROM block WHERE number = ?", [block]).fetchone()
+        found = read(answers, keys, {row: text(place) for row, place in rows})
+        if found is None:
+            raise StoreError(f"the store {self.path} is damaged: a block does not match its checksum. {_ADVICE}")
+        for row, place in rows:
+            yield place, found[row]
 
     def add(self, model: str, answers: Iterable[tuple[bytes, Said]]) -> None:
         """Keep what the model said to queries of some keys, all or nothing."""
-        rows = [(key, _written(said)) for key, said in answers]
+        rows = list(answers)
+        if not rows:
+            return
+        keys = b"".join([key for key, _ in rows])
+        body = written([said for _, said in rows], keys)
         with self._guarded(), self._transaction():
             number = self._number(model)
-            self._database.executemany("INSERT OR IGNORE INTO said VALUES (?, ?, ?)", [(number, *row) for row in rows])
+            self._database.execute("INSERT INTO block (model, keys, answers) VALUES (?, ?, ?)", (number, keys, body))
 
     def counts(self) -> dict[str, int]:
-        """Return how many answers of each model are kept."""
+        """Return to how many different queries the answers of each model are kept."""
         with self._guarded():
-            rows = self._database.execute(
-                "SELECT signature, COUNT(query) FROM model LEFT JOIN said ON said.model = number GROUP BY number"
-            )
-            return dict(rows)
+            models = self._database.execute("SELECT signature, number FROM model").fetchall()
+            held = {
+                signature: self._database.execute("SELECT keys FROM block WHERE model = ?", [number]).fetchall()
+                for signature, number in models
+            }
+        return {
+            signature: len(np.unique(np.frombuffer(b"".join([keys for (keys,) in blocks]), f"S{_KEY}")))
+            for signature, blocks in held.items()
+        }
 
     def _prepare(self) -> None:
         version = self._database.execute("PRAGMA user_version").fetchone()[0]
-        if version not in (0, *_OLDER, _VERSION):
+        if version > _VERSION:
             raise StoreError(
-                f"{self.path} was written by another version of acceptability (format {version}; this one reads "
-                f"{_VERSION}). Name another folder in ACCEPTABILITY_HOME, or upgrade."
+                f"{self.path} was written by a newer version of acceptability (format {version}; this one reads "
+                f"{_VERSION}). Upgrade, or name another folder in ACCEPTABILITY_HOME."
             )
         if version == 0:
-            tables = self._database.execute("SELECT name FROM sqlite_master WHERE name NOT IN ('model', 'said')")
+            tables = self._database.execute("SELECT name FROM sqlite_master WHERE name NOT IN ('model', 'block')")
             if any(not name.startswith("sqlite_") for (name,) in tables):
                 raise StoreError(f"{self.path} is another program's database. {_ADVICE}")
         self._database.execute("PRAGMA journal_mode = WAL")
@@ -107,7 +133,26 @@ class Store:
             with self._transaction():
                 for statement in _SCHEMA.split(";"):
                     self._database.execute(statement)
+                if version == 1:
+                    self._take_over()
                 self._database.execute(f"PRAGMA user_version = {_VERSION}")
+
+    def _take_over(self) -> None:
+        """Bring the answers of the first format, a row for each, into blocks."""
+        for number, signature in self._database.execute("SELECT number, signature FROM model").fetchall():
+            rows = self._database.execute("SELECT query, answer FROM said WHERE model = ?", [number])
+            while some := rows.fetchmany(_ROWS_TAKEN_OVER):
+                answers = [read_row(answer) for _, answer in some]
+                if any(each is None for each in answers):
+                    raise StoreError(
+                        f"the store {self.path} is damaged: an answer of {signature} is not whole. {_ADVICE}"
+                    )
+                keys = b"".join([key for key, _ in some])
+                self._database.execute(
+                    "INSERT INTO block (model, keys, answers) VALUES (?, ?, ?)",
+                    (number, keys, written([each for each in answers if each], keys)),
+                )
+        self._database.execute("DROP TABLE said")
 
     def _number(self, model: str) -> int:
         ask = "SELECT number FROM model WHERE signature = ?"
@@ -116,12 +161,6 @@ class Store:
             self._database.execute("INSERT OR IGNORE INTO model (signature) VALUES (?)", [model])
             found = self._database.execute(ask, [model]).fetchone()
         return int(found[0])
-
-    def _read(self, answer: bytes, text: str) -> Said:
-        said = _read(answer, text)
-        if said is None:
-            raise StoreError(f"the store {self.path} is damaged: a row does not match its checksum. {_ADVICE}")
-        return said
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -148,34 +187,3 @@ class Store:
 
 _ADVICE = "Move it away or delete it, and what it held is scored again."
 _CHECK = "Check that its folder can be written to and has space, or name another in ACCEPTABILITY_HOME."
-
-
-def _written(said: Said) -> bytes:
-    """Return an answer as bytes: checksum, kind, then offsets, log-probabilities and tokens, or two logits."""
-    if isinstance(said, LabelScores):
-        body = b"L" + struct.pack("<dd", *said.logits)
-    else:
-        offsets = struct.pack(f"<{2 * len(said.offsets)}I", *chain.from_iterable(said.offsets))
-        logprobs = said.logprobs.astype("<f4", copy=False).tobytes()
-        kind, tokens = b"Z", "\0".join(said.tokens)
-        if tokens.count("\0") >= len(said.tokens):  # a token has the separator in it
-            kind, tokens = b"T", json.dumps(said.tokens, ensure_ascii=False, separators=(",", ":"))
-        count = struct.pack("<I", len(said.tokens))
-        body = b"".join((kind, count, offsets, logprobs, tokens.encode("utf-8", "surrogatepass")))
-    return struct.pack("<I", zlib.crc32(body)) + body
-
-
-def _read(answer: bytes, text: str) -> Said | None:
-    """Return the answer that the bytes hold, or None if they are not whole."""
-    checksum, body = answer[:4], answer[4:]
-    if len(body) < 1 or struct.pack("<I", zlib.crc32(body)) != checksum:
-        return None
-    if body[:1] == b"L":
-        bad, good = struct.unpack("<dd", body[1:])
-        return LabelScores(text, (bad, good))
-    (count,) = struct.unpack_from("<I", body, 1)
-    ends = iter(struct.unpack_from(f"<{2 * count}I", body, 5))
-    logprobs = np.frombuffer(body, dtype="<f4", count=count, offset=5 + 8 * count)
-    tokens = body[5 + 12 * count :].decode("utf-8", "surrogatepass")
-    spelled = json.loads(tokens) if body[:1] == b"T" else tokens.split("\0")
-    return TokenScores(text, tuple(spelled), tuple(zip(ends, ends, strict=True)), logprobs)
