@@ -139,7 +139,7 @@ def make_t5(folder: Path) -> Path:
         d_ff=64,
         num_layers=2,
         num_heads=2,
-        initializer_factor=4.0,
+        initializer_factor=1.5,
         decoder_start_token_id=0,
     )
     return _saved(T5ForConditionalGeneration(config), fast, folder)

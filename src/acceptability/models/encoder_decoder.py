@@ -114,10 +114,9 @@ class _Decoder:
         """Return what the network says, as if its encoder had read nothing."""
         from transformers.modeling_outputs import BaseModelOutput
 
-        nothing = BaseModelOutput(
-            last_hidden_state=torch.zeros((1, 1, 1), dtype=self.net.dtype, device=input_ids.device)
-        )
-        return self.net(encoder_outputs=nothing, decoder_input_ids=input_ids, use_cache=False)
+        nothing: Any = torch.zeros((1, 1, 1), dtype=self.net.dtype, device=input_ids.device)
+        read = BaseModelOutput(last_hidden_state=nothing)
+        return self.net(encoder_outputs=read, decoder_input_ids=input_ids, use_cache=False)
 
 
 def seq2seq_pass(net: Any, folder: Path) -> Seq2SeqPass:

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from acceptability.models.encoder_decoder import Row, Seq2SeqPass
 
 VARIANTS = ("lp", "pll")
+_SPACE = "▁"
 _SENTINELS = ("<extra_id_0>", "▁<extra_id_0>")
 
 
@@ -180,13 +181,21 @@ class Seq2Seq:
         _ = self.start  # refuses what is no encoder-decoder before anything is read of it
         encode = self._written if self.variant == "lp" else self._with_gaps
         found = encode(queries)
-        unknown = self.files.tokenizer.unk_token_id
         for index, each in enumerate(found):
-            check_length(len(each.ids if each.source is None else each.source), self._limit("encoder"), index)
-            check_length(each.scored[-1] + 1 if each.scored else 0, self._limit("decoder"), index)
-            if not each.scored or all(each.ids[place] == unknown for place in each.scored):
+            if self._is_unknown({each.ids[place] for place in each.scored}):
                 raise QueryError(index, "the model knows none of its tokens")
-        return [self._ended(each) for each in found] if self.eos else found
+        if self.eos:
+            found = [self._ended(each) for each in found]
+        reads, writes = self._limit("encoder"), self._limit("decoder")
+        for index, each in enumerate(found):
+            check_length(len(each.ids if each.source is None else each.source), reads, index)
+            check_length(each.scored[-1] + 1, writes, index)
+        return found
+
+    def _is_unknown(self, tokens: set[int]) -> bool:
+        """Tell whether tokens say nothing: there are none, or they are unknown, perhaps with a space before them."""
+        unknown, space = self.files.tokenizer.unk_token_id, self.files.vocabulary.get(_SPACE)
+        return not tokens or (unknown in tokens and tokens <= {unknown, space})
 
     def _written(self, queries: Sequence[Query]) -> list[Tokens]:
         """Return texts that the decoder writes after the encoder has read their contexts."""
