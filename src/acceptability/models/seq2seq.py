@@ -247,17 +247,15 @@ class Seq2Seq:
         order = list(portions(rows, self.budget))
         with enough_memory(f"{self.files.name}: a batch of {len(batch)} texts"):
             parts = [self.forward([rows[place] for place in places]) for places in order]
-        ends = np.cumsum([len(row.targets) for row in rows])
 
         def collect() -> list[TokenScores]:
-            flat = np.empty(ends[-1], np.float32)
+            found = {}
             for places, part in zip(order, parts, strict=True):
-                flat[[at for place in places for at in range(ends[place] - len(rows[place].targets), ends[place])]] = (
-                    part()
-                )
-            stops = np.cumsum([len(each.scored) for each in batch])[:-1]
-            found = np.split(flat, stops)
-            return [each.said(part, self.files.names) for each, part in zip(batch, found, strict=True)]
+                answers = _cut(part(), [len(rows[place].targets) for place in places])
+                found |= dict(zip(places, answers, strict=True))
+            flat = np.concatenate([found[place] for place in range(len(rows))])
+            each_own = _cut(flat, [len(each.scored) for each in batch])
+            return [each.said(own, self.files.names) for each, own in zip(batch, each_own, strict=True)]
 
         return collect
 
@@ -277,6 +275,11 @@ def _tokens(query: Query, asked: Query, coded: Any, unknown: int | None) -> Toke
     scored = [place for place in places if not special[place] or coded.ids[place] == unknown]
     spans = [within(asked, coded.offsets[place]) for place in scored]
     return Tokens(query, coded.ids, scored, spans)
+
+
+def _cut(numbers: NDArray[np.float32], counts: Sequence[int]) -> list[NDArray[np.float32]]:
+    """Return numbers that stand one after another in parts, so many in each."""
+    return np.split(numbers, np.cumsum(counts)[:-1])
 
 
 def open_model(
