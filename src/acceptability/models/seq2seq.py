@@ -249,7 +249,7 @@ class Seq2Seq:
             parts = [self.forward([rows[place] for place in places]) for places in order]
 
         def collect() -> list[TokenScores]:
-            found = {}
+            found: dict[int, NDArray[np.float32]] = {}
             for places, part in zip(order, parts, strict=True):
                 answers = _cut(part(), [len(rows[place].targets) for place in places])
                 found |= dict(zip(places, answers, strict=True))
