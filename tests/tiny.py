@@ -110,6 +110,87 @@ def _bert(head: type, folder: Path) -> Path:
     return _saved(head(config), tokenizer, folder)
 
 
+@pytest.fixture(scope="session")
+def seq2seq_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A T5 with a unigram vocabulary and sentinels."""
+    return make_t5(tmp_path_factory.mktemp("tiny-t5"))
+
+
+def make_t5(folder: Path) -> Path:
+    """Save the tiny T5 in a folder."""
+    import torch
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
+    from transformers import PreTrainedTokenizerFast, T5Config, T5ForConditionalGeneration
+
+    tokenizer = Tokenizer(models.Unigram())
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    special = ["<pad>", "</s>", "<unk>", "<extra_id_0>", "<extra_id_1>"]
+    trainer = trainers.UnigramTrainer(vocab_size=90, special_tokens=special, unk_token="<unk>", show_progress=False)
+    tokenizer.train_from_iterator(SENTENCES, trainer)
+    tokenizer.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
+    fast = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="<pad>", eos_token="</s>", unk_token="<unk>", model_max_length=64
+    )
+    torch.manual_seed(4)
+    config = T5Config(
+        vocab_size=len(fast) + 3,
+        d_model=32,
+        d_kv=16,
+        d_ff=64,
+        num_layers=2,
+        num_heads=2,
+        initializer_factor=1.5,
+        decoder_start_token_id=0,
+    )
+    return _saved(T5ForConditionalGeneration(config), fast, folder)
+
+
+@pytest.fixture(scope="session")
+def bart_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A BART with a byte-level vocabulary, a mask token, and a bias on its logits."""
+    return make_bart(tmp_path_factory.mktemp("tiny-bart"))
+
+
+def make_bart(folder: Path) -> Path:
+    """Save the tiny BART in a folder."""
+    import torch
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
+    from transformers import BartConfig, BartForConditionalGeneration, PreTrainedTokenizerFast
+
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=330, special_tokens=special, initial_alphabet=alphabet)
+    tokenizer.train_from_iterator(SENTENCES, trainer)
+    tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), add_prefix_space=False)
+    names = {
+        "bos_token": "<s>",
+        "pad_token": "<pad>",
+        "eos_token": "</s>",
+        "unk_token": "<unk>",
+        "mask_token": "<mask>",
+    }
+    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names)
+    torch.manual_seed(5)
+    config = BartConfig(
+        vocab_size=len(fast),
+        d_model=32,
+        encoder_layers=2,
+        decoder_layers=2,
+        encoder_attention_heads=2,
+        decoder_attention_heads=2,
+        encoder_ffn_dim=64,
+        decoder_ffn_dim=64,
+        max_position_embeddings=64,
+        init_std=0.3,
+        decoder_start_token_id=2,
+    )
+    net = BartForConditionalGeneration(config)
+    net.final_logits_bias.normal_()
+    return _saved(net, fast, folder)
+
+
 def _saved(net: object, tokenizer: object, folder: Path) -> Path:
     net.save_pretrained(folder)
     tokenizer.save_pretrained(folder)

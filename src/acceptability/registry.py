@@ -39,6 +39,7 @@ _OURS: dict[str, dict[str, str]] = {
         "ngram": "acceptability.models.ngram:open_model",
         "causal": "acceptability.models.causal:open_model",
         "masked": "acceptability.models.masked:open_model",
+        "seq2seq": "acceptability.models.seq2seq:open_model",
         "classifier": "acceptability.models.classifier:open_model",
         "asking": "acceptability.models.asking:open_model",
         "remote": "acceptability.models.remote:open_model",
