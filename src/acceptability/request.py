@@ -54,11 +54,14 @@ class Request(Sequence[Query]):
     def __getitem__(self, place: slice) -> list[Query]: ...
     def __getitem__(self, place: int | slice) -> Query | list[Query]:
         if isinstance(place, slice):
-            return [self[each] for each in range(*place.indices(len(self)))]
+            return [self._query(each) for each in self._first[place].tolist()]
         return self._query(int(self._first[place]))
 
     def _query(self, place: int) -> Query:
         """Return the query at a place among all, of which some may be the same."""
+        if self._asked is None and self._region is None:
+            sentence = self._suite.sentences[place]
+            return Query(sentence.text, sentence.tags.get("context", ""))
         if self._asked is None:
             return _query(self._suite.sentences[place], self._region)
         sentence, rival = (self._suite.sentences[each] for each in self._asked[place])

@@ -9,8 +9,7 @@ import math
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-
-import numpy as np
+from typing import cast
 
 from acceptability import registry
 from acceptability.engine import load_engine
@@ -68,10 +67,10 @@ def scored(
     """Return the scores of a suite under several reductions, from one pass of the model."""
     suite, asked = as_suite(suite), _asked_model(model, engine)
     makers = [_Scorer(load_reduction(each) if each else None) for each in reductions]
-    with closing(_said(asked, suite, region, progress)) as answers:
-        for place, said in answers:
+    with closing(_said(asked, suite, region, progress)) as batches:
+        for batch in batches:
             for maker in makers:
-                maker.take(suite.sentences[place].id, said)
+                maker.take(batch)
     where = f"#{region}" if region else ""
     ids = [sentence.id for sentence in suite.sentences]
     return [maker.scores(ids, asked.name, asked.model.signature, where) for maker in makers]
@@ -85,34 +84,38 @@ class _Scorer:
 
     def __init__(self, reduction: Reduction | None) -> None:
         self.reduction = reduction
-        self.values: dict[str, float] = {}
-        self.several: dict[str, list[float]] = {}
+        self.values: dict[int, float] = {}
+        self.several: dict[int, list[float]] = {}
         self.lacking = self.units = 0
 
-    def take(self, sentence_id: str, said: Said) -> None:
-        self.reduction = self.reduction or _default_reduction(said)
-        value = self.reduction(said)
-        if sentence_id in self.values:
-            self.several.setdefault(sentence_id, [self.values[sentence_id]]).append(value)
-        self.values[sentence_id] = value
-        if isinstance(self.reduction, AgainstUnigrams):
-            lacking, units = self.reduction.coverage(said)
-            self.lacking += lacking
-            self.units += units
+    def take(self, batch: Sequence[tuple[int, Said]]) -> None:
+        """Take what was said to some sentences, named by their places."""
+        values, reduction = self.values, self.reduction or _default_reduction(batch[0][1])
+        self.reduction = reduction
+        for place, said in batch:
+            value = reduction(said)
+            if place in values:
+                self.several.setdefault(place, [values[place]]).append(value)
+            values[place] = value
+        if isinstance(reduction, AgainstUnigrams):
+            for _, said in batch:
+                lacking, units = reduction.coverage(said)
+                self.lacking += lacking
+                self.units += units
 
     def scores(self, ids: Sequence[str], model: str, signature: str, where: str) -> Scores:
         assert self.reduction is not None
         return Scores(
-            {name: self._mean(name) for name in ids},
+            {name: self._mean(place) for place, name in enumerate(ids)},
             model,
             reduction=repr(self.reduction) + where,
             signature=f"{signature}.{self.reduction.signature}{where}",
             notes=self._notes(),
         )
 
-    def _mean(self, name: str) -> float:
-        values = self.several.get(name)
-        return math.fsum(values) / len(values) if values else self.values[name]
+    def _mean(self, place: int) -> float:
+        values = self.several.get(place)
+        return math.fsum(values) / len(values) if values else self.values[place]
 
     def _notes(self) -> tuple[str, ...]:
         if not self.lacking or not isinstance(self.reduction, AgainstUnigrams):
@@ -129,8 +132,9 @@ def tokens(
     """Yield each sentence of a suite with what the model said to it, once for each rival if it needs one."""
     suite, asked = as_suite(suite), _asked_model(model, engine)
     said: dict[int, list[Said]] = {}
-    for place, each in _said(asked, suite, None, progress):
-        said.setdefault(place, []).append(each)
+    for batch in _said(asked, suite, None, progress):
+        for place, each in batch:
+            said.setdefault(place, []).append(each)
     for place, sentence in enumerate(suite.sentences):
         yield from ((sentence, each) for each in said[place])
 
@@ -206,25 +210,24 @@ def _asked_model(model: str | Model, engine: str | Engine) -> _Asked:
 
 def _said(
     asked: _Asked, suite: Suite, region: str | None, progress: Progress | None
-) -> Generator[tuple[int, Said], None, None]:
-    """Yield what a model says to each sentence: first from the store, then from the model itself."""
+) -> Generator[list[tuple[int, Said]], None, None]:
+    """Yield what a model says to each sentence, some at a time: first from the store, then from the model itself."""
     request = Request(suite, region, against_rivals=getattr(asked.model, "needs_rival", False))
     signature, name = asked.model.signature, asked.name
-    is_known = np.zeros(len(request), bool)
+    is_known = bytearray(len(request))
     with Store() as store:
         for place, said in store.known(signature, request.keys, lambda place: request[place].text):
             is_known[place] = True
-            yield from ((sentence, said) for sentence in request.sentences(place))
-        done = int(is_known.sum())
+            yield [(sentence, said) for sentence in request.sentences(place)]
+        done = sum(is_known)
         _tell(progress, name, done, len(request))
-        if is_known.all():
+        if all(is_known):
             return
         try:
-            with closing(asked.answers(request, is_known.__getitem__)) as batches:
+            with closing(asked.answers(request, cast(Callable[[int], bool], is_known.__getitem__))) as batches:
                 for batch in batches:
                     store.add(signature, [(request.keys[place], said) for place, said in batch])
-                    for place, said in batch:
-                        yield from ((sentence, said) for sentence in request.sentences(place))
+                    yield [(sentence, said) for place, said in batch for sentence in request.sentences(place)]
                     done += len(batch)
                     _tell(progress, name, done, len(request))
         except QueryError as error:

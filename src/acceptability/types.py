@@ -172,6 +172,11 @@ def _canonical(each: Sentence) -> str:
     return json.dumps(row, ensure_ascii=True)
 
 
+def _framed(part: str) -> bytes:
+    coded = part.encode("utf-8", "surrogatepass")
+    return len(coded).to_bytes(8, "big") + coded
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
     """What a model is asked: a text, perhaps after a context, perhaps only about a part of it.
@@ -204,9 +209,10 @@ class Query:
     def key(self) -> bytes:
         """A fingerprint that tells this query from all others."""
         # A rival is added only where there is one: what is stored for other queries keeps its key.
-        parts = [self.text, self.context, *map(str, self.target or ()), *([self.rival] if self.rival else [])]
-        coded = [part.encode("utf-8", "surrogatepass") for part in parts]
-        return hashlib.sha256(b"".join([len(each).to_bytes(8, "big") + each for each in coded])).digest()[:16]
+        told = _framed(self.text) + _framed(self.context)
+        for part in (*(self.target or ()), *([self.rival] if self.rival else ())):
+            told += _framed(str(part))
+        return hashlib.sha256(told).digest()[:16]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,6 +7,7 @@ prepare, store and reduce.
 from __future__ import annotations
 
 import gc
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ BUDGET = 1024
 
 WINDOW = 65_536
 """How many queries are encoded at once, so that memory does not grow with the request."""
+
+_SECONDS_BETWEEN_SEARCHES = 30.0
 
 Answers = list[tuple[int, Said]]
 
@@ -46,12 +49,12 @@ def answers(model: Model, queries: Sequence[Query], is_known: Callable[[int], bo
     known queries of the others are left out. A query that stands there twice is run once.
     """
     waiting: Callable[[], Answers] | None = None
-    with _no_search():
+    with _no_search() as search:
         for window in _windows(model, queries, is_known):
             for batch in window.plan:
                 asked = [each for each in batch if not is_known(window.places[each][0])]
                 if asked:
-                    gc.collect(0)
+                    search()
                     begun, waiting = waiting, _begun(model, window, asked)
                     if begun:
                         yield begun()
@@ -106,15 +109,22 @@ def _begun(model: Model, window: Window, asked: Sequence[int]) -> Callable[[], A
 
 
 @contextmanager
-def _no_search() -> Iterator[None]:
+def _no_search() -> Iterator[Callable[[], None]]:
     """Keep Python from searching for cycles among millions of fresh tokens, which have none.
 
-    What is new since the last batch is searched before the next; the windows themselves never are.
+    Gives what searches once in a while, for what others leave behind; windows are never searched.
     """
-    was_on = gc.isenabled()
+    was_on, last = gc.isenabled(), time.monotonic()
+
+    def search() -> None:
+        nonlocal last
+        if time.monotonic() - last > _SECONDS_BETWEEN_SEARCHES:
+            gc.collect(1)
+            last = time.monotonic()
+
     gc.disable()
     try:
-        yield
+        yield search
     finally:
         if was_on:
             gc.enable()
