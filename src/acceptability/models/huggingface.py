@@ -8,6 +8,7 @@ run code when read, are refused unless ``allow_pickle=True`` asks for them.
 from __future__ import annotations
 
 import logging
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -108,7 +109,9 @@ class Checkpoint:
                 f"{' and others' if len(lacking) > 3 else ''}: it was not trained as {auto_class}, "
                 "and random weights would give random scores."
             )
-        return net.to(_placed(device)).eval()
+        place = _placed(device)
+        _get_ready(place)
+        return net.to(place).eval()
 
     @property
     def positions(self) -> int:
@@ -208,6 +211,27 @@ def _placed(device: str) -> str:
     except (RuntimeError, AssertionError) as error:
         raise ModelError(f"the device {device!r} cannot be used here: {reason(error)}") from error
     return device
+
+
+def _get_ready(device: str) -> None:
+    """Let memory grow in pieces on a GPU, and use as many threads on a CPU as it has for us; what users set counts."""
+    import torch
+
+    if device.startswith("cuda") and not torch.cuda.is_initialized():
+        # Batches of different lengths would else each ask the driver for memory of their own size.
+        os.environ.setdefault("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")
+    if device == "cpu" and "OMP_NUM_THREADS" not in os.environ:
+        torch.set_num_threads(min(torch.get_num_threads(), _cpus()))
+
+
+def _cpus() -> int:
+    """Return how many CPUs this process may use: fewer than there are in a container with a quota."""
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text(encoding="ascii").split()
+    except (OSError, ValueError):
+        return count
+    return count if quota == "max" else max(1, min(count, int(quota) // int(period)))
 
 
 @contextmanager
