@@ -1,0 +1,244 @@
+"""Every architecture against a plain loop of transformers, and which way it takes.
+
+A way is named for each, so that one that silently becomes slow is seen.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acceptability import load_model
+from acceptability.engine.local import answers
+from acceptability.types import Query
+from tiny import TEXTS
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+PAIRS = [
+    "The cats that the dog chased have slept since noon!",
+    "The cats that the dog chased has slept since noon.",
+    "The cats that the dog",
+    "No cat has ever chased the unbelievably large cats.",
+    "No cat has ever slept.",
+    "Who did the dog chased?",
+]
+ALL = TEXTS + PAIRS
+SHAPE = {
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 64,
+    "max_position_embeddings": 64,
+    "initializer_range": 0.3,
+}
+
+
+@dataclass(frozen=True)
+class Shape:
+    """An architecture of transformers, how it differs from the usual tiny shape, and the way that it takes."""
+
+    family: str
+    way: str
+    options: dict[str, Any] = field(default_factory=dict)
+    only: bool = False
+    """Whether the options are all that it is given."""
+
+    def config(self, **tokens: Any) -> Any:
+        options = self.options if self.only else SHAPE | self.options
+        return getattr(transformers, f"{self.family}Config")(**(tokens | options))
+
+
+CAUSAL = {
+    "gpt2": Shape("GPT2", "SharedPrefixes"),
+    "gpt2-scaled": Shape("GPT2", "SharedPrefixes", {"scale_attn_by_inverse_layer_idx": True}),
+    "gpt2-upcast": Shape("GPT2", "SharedPrefixes", {"reorder_and_upcast_attn": True}),
+    "llama": Shape("Llama", "SharedPrefixes", {"num_attention_heads": 4, "num_key_value_heads": 2}),
+    "llama-tied": Shape("Llama", "SharedPrefixes", {"tie_word_embeddings": True}),
+    "mistral": Shape("Mistral", "SharedPrefixes", {"sliding_window": 5, "num_key_value_heads": 1}),
+    "mistral-wide": Shape("Mistral", "SharedPrefixes", {"sliding_window": 12, "num_key_value_heads": 1}),
+    "qwen2": Shape("Qwen2", "SharedPrefixes", {"num_key_value_heads": 2}),
+    "qwen2-mixed": Shape(
+        "Qwen2",
+        "SharedPrefixes",
+        {
+            "num_key_value_heads": 2,
+            "use_sliding_window": True,
+            "sliding_window": 11,
+            "layer_types": ["full_attention", "sliding_attention"],
+        },
+    ),
+    "qwen3": Shape("Qwen3", "SharedPrefixes", {"num_key_value_heads": 2, "head_dim": 16}),
+    "opt": Shape("OPT", "SharedPrefixes", {"ffn_dim": 64, "word_embed_proj_dim": 32, "init_std": 0.3}),
+    "opt-projected": Shape("OPT", "SharedPrefixes", {"ffn_dim": 64, "word_embed_proj_dim": 16, "init_std": 0.3}),
+    "gpt-neox": Shape("GPTNeoX", "SharedPrefixes"),
+    "gpt-neo": Shape(
+        "GPTNeo",
+        "PaddedRows",
+        {"num_layers": 2, "num_heads": 2, "attention_types": [[["global", "local"], 1]], "window_size": 6},
+    ),
+    "olmo": Shape("Olmo", "SharedPrefixes"),
+    "phi3": Shape("Phi3", "SharedPrefixes", {"sliding_window": 11, "num_key_value_heads": 2}),
+    "gemma": Shape("Gemma", "SharedPrefixes", {"num_key_value_heads": 1, "head_dim": 16}),
+    "gemma2": Shape("Gemma2", "PaddedRows", {"num_key_value_heads": 1, "head_dim": 16, "sliding_window": 5}),
+    "gemma3": Shape(
+        "Gemma3Text", "SharedPrefixes", {"num_key_value_heads": 1, "head_dim": 16, "sliding_window": 11}
+    ),
+    "llama4": Shape(
+        "Llama4Text",
+        "PaddedRows",
+        {
+            "num_key_value_heads": 1,
+            "head_dim": 16,
+            "attention_chunk_size": 11,
+            "intermediate_size_mlp": 64,
+            "num_local_experts": 2,
+        },
+    ),
+    "bloom": Shape("Bloom", "PaddedRows", {"n_layer": 2, "n_head": 2}),
+    "mamba": Shape("Mamba", "PaddedRows", {"state_size": 4, "expand": 2}),
+    "bart": Shape(
+        "Bart",
+        "PaddedRows",
+        {
+            "d_model": 32,
+            "encoder_layers": 1,
+            "decoder_layers": 2,
+            "encoder_attention_heads": 2,
+            "decoder_attention_heads": 2,
+            "decoder_ffn_dim": 64,
+            "encoder_ffn_dim": 64,
+            "init_std": 0.3,
+        },
+    ),
+}
+
+MASKED = {
+    "bert": Shape("Bert", "ScoredRows"),
+    "roberta": Shape("Roberta", "ScoredRows", {"max_position_embeddings": 66}),
+    "xlm-roberta": Shape("XLMRoberta", "ScoredRows", {"max_position_embeddings": 66}),
+    "distilbert": Shape("DistilBert", "ScoredRows", {"dim": 32, "n_layers": 2, "n_heads": 2, "hidden_dim": 64}),
+    "electra": Shape("Electra", "ScoredRows", {"embedding_size": 16}),
+    "albert": Shape("Albert", "ScoredRows", {"embedding_size": 16}),
+    "modernbert": Shape("ModernBert", "ScoredRows", {"local_attention": 8, "global_attn_every_n_layers": 2}),
+    "deberta-v2": Shape(
+        "DebertaV2",
+        "ScoredRows",
+        {"relative_attention": True, "pos_att_type": ["p2c", "c2p"], "position_buckets": 8, "norm_rel_ebd": "layer_norm"},
+    ),
+    "deberta-v2-convolved": Shape(
+        "DebertaV2", "ScoredRows", {"relative_attention": True, "pos_att_type": ["p2c"], "conv_kernel_size": 3}
+    ),
+    "mpnet": Shape("MPNet", "ScoredRows", {"max_position_embeddings": 66}),
+}
+
+
+def saved(kind: str, shape: Shape, tokens_of: Path, folder: Path) -> Path:
+    """Save a tiny random network with the tokenizer of another folder."""
+    for path in tokens_of.glob("tokenizer*"):
+        shutil.copy(path, folder)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tokens_of)
+    torch.manual_seed(3)
+    config = shape.config(
+        vocab_size=len(tokenizer),
+        bos_token_id=0,
+        eos_token_id=0,
+        pad_token_id=0,
+    )
+    net = getattr(transformers, f"AutoModelFor{kind}").from_config(config)
+    with torch.no_grad():
+        for each in net.parameters():
+            if each.ndim == 1:
+                each.add_(0.1 * torch.randn(each.shape))
+    net.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory, causal_dir: Path, masked_dir: Path) -> Callable[[str], Path]:
+    """What gives the folder of an architecture, made when it is first asked for."""
+    folders: dict[str, Path] = {}
+
+    def folder(name: str) -> Path:
+        if name not in folders:
+            causal = name in CAUSAL
+            kind, shape = ("CausalLM", CAUSAL[name]) if causal else ("MaskedLM", MASKED[name])
+            folders[name] = saved(kind, shape, causal_dir if causal else masked_dir, tmp_path_factory.mktemp(name))
+        return folders[name]
+
+    return folder
+
+
+def said(model: Any, texts: list[str]) -> list[list[float]]:
+    """Return the log-probabilities of each text's tokens, through the engine."""
+    found = {}
+    for batch in answers(model, [Query(text) for text in texts], lambda _: False):
+        found |= {place: each.logprobs.tolist() for place, each in batch}
+    return [found[place] for place in range(len(texts))]
+
+
+def plain_causal(folder: Path, texts: list[str]) -> list[list[float]]:
+    """One text at a time, no batch, no padding, a full log-softmax."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    net = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    found = []
+    for text in texts:
+        ids = [tokenizer.bos_token_id, *tokenizer(text, add_special_tokens=False)["input_ids"]]
+        with torch.no_grad():
+            table = net(torch.tensor([ids]), use_cache=False).logits[0].log_softmax(-1)
+        found.append([float(table[place - 1, ids[place]]) for place in range(1, len(ids))])
+    return found
+
+
+def plain_masked(folder: Path, texts: list[str]) -> list[list[float]]:
+    """One mask at a time, one forward pass for each."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    net = transformers.AutoModelForMaskedLM.from_pretrained(folder, dtype=torch.float32).eval()
+    found = []
+    for text in texts:
+        ids = tokenizer(text)["input_ids"]
+        found.append([])
+        for place in range(1, len(ids) - 1):
+            shown = torch.tensor([[*ids[:place], tokenizer.mask_token_id, *ids[place + 1 :]]])
+            with torch.no_grad():
+                table = net(shown, attention_mask=torch.ones_like(shown)).logits[0, place].log_softmax(-1)
+            found[-1].append(float(table[ids[place]]))
+    return found
+
+
+def assert_near(found: list[list[float]], expected: list[list[float]], distance: float = 1e-4) -> None:
+    for text, one, other in zip(ALL, found, expected, strict=True):
+        assert one == pytest.approx(other, abs=distance), text
+
+
+def differ(scores: list[list[float]]) -> bool:
+    """Tell whether every text has a score of its own, so that mixing them up is seen."""
+    return len({round(sum(each), 3) for each in scores}) == len(scores)
+
+
+@pytest.mark.parametrize("name", CAUSAL)
+def test_a_causal_architecture_gives_what_a_plain_loop_gives_in_its_own_way(name: str, made) -> None:
+    folder = made(name)
+    expected = plain_causal(folder, ALL)
+    assert differ(expected), "a test that cannot fail"
+    model = load_model(f"causal:{folder}")
+    assert_near(said(model, ALL), expected)
+    assert type(model.forward).__name__ == CAUSAL[name].way
+    assert_near([said(model, [text])[0] for text in ALL], expected)
+
+
+@pytest.mark.parametrize("name", MASKED)
+def test_a_masked_architecture_gives_what_a_plain_loop_gives_in_its_own_way(name: str, made) -> None:
+    folder = made(name)
+    expected = plain_masked(folder, ALL)
+    assert differ(expected), "a test that cannot fail"
+    model = load_model(f"masked:{folder}")
+    assert_near(said(model, ALL), expected)
+    assert type(model.forward).__name__ == MASKED[name].way
+    assert_near([said(model, [text])[0] for text in ALL], expected)
