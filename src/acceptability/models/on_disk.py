@@ -7,12 +7,15 @@ would serve nothing but these look-ups.
 from __future__ import annotations
 
 import json
+import threading
 import weakref
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+
+from acceptability.errors import ModelError
 
 _FLOAT32 = "F32"
 
@@ -24,19 +27,25 @@ class OnDisk(torch.nn.Module):
         start: Where in the file the rows begin.
     """
 
-    def __init__(self, path: Path, start: int, width: int) -> None:
+    def __init__(self, path: Path, start: int, shape: tuple[int, int]) -> None:
         super().__init__()
         self.file = path.open("rb")
         weakref.finalize(self, self.file.close)
-        self.start, self.width = start, width
+        self.start, self.shape = start, shape
+        self.alone = threading.Lock()
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
         """Return the rows of the tokens."""
         needed, which = np.unique(ids.numpy(), return_inverse=True)
-        rows = np.empty((len(needed), self.width), "<f4")
-        for row, token in zip(rows, needed.tolist(), strict=True):
-            self.file.seek(self.start + 4 * self.width * token)
-            self.file.readinto(row)  # type: ignore[arg-type]
+        count, width = self.shape
+        if needed[0] < 0 or needed[-1] >= count:
+            raise IndexError(f"there is no token {needed[-1]} among {count}")
+        rows = np.empty((len(needed), width), "<f4")
+        with self.alone:
+            for row, token in zip(rows, needed.tolist(), strict=True):
+                self.file.seek(self.start + row.nbytes * token)
+                if self.file.readinto(row) < row.nbytes:  # type: ignore[arg-type]
+                    raise ModelError(f"{self.file.name} has become shorter since it was opened")
         return torch.from_numpy(rows[which.reshape(ids.shape)])
 
 
@@ -48,7 +57,7 @@ def leave_on_disk(net: Any, folder: Path) -> None:
     place = _found(folder, embedding.weight.detach())
     if place is None:
         return
-    rows = OnDisk(*place, embedding.weight.shape[1])
+    rows = OnDisk(*place, (embedding.num_embeddings, embedding.embedding_dim))
     for parent in list(net.modules()):
         for name, layer in list(parent.named_children()):
             if layer is embedding:
