@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 
 from acceptability import load_model
 from acceptability.engine.local import answers
+from acceptability.errors import QueryError
 from acceptability.types import Query
 from tiny import TEXTS
 
@@ -47,12 +49,9 @@ class Shape:
     family: str
     way: str
     options: dict[str, Any] = field(default_factory=dict)
-    only: bool = False
-    """Whether the options are all that it is given."""
 
     def config(self, **tokens: Any) -> Any:
-        options = self.options if self.only else SHAPE | self.options
-        return getattr(transformers, f"{self.family}Config")(**(tokens | options))
+        return getattr(transformers, f"{self.family}Config")(**(tokens | SHAPE | self.options))
 
 
 CAUSAL = {
@@ -121,7 +120,7 @@ CAUSAL = {
 
 MASKED = {
     "bert": Shape("Bert", "ScoredRows"),
-    "roberta": Shape("Roberta", "ScoredRows", {"max_position_embeddings": 66}),
+    "roberta": Shape("Roberta", "ScoredRows", {"max_position_embeddings": 66, "pad_token_id": 1}),
     "xlm-roberta": Shape("XLMRoberta", "ScoredRows", {"max_position_embeddings": 66}),
     "distilbert": Shape("DistilBert", "ScoredRows", {"dim": 32, "n_layers": 2, "n_heads": 2, "hidden_dim": 64}),
     "electra": Shape("Electra", "ScoredRows", {"embedding_size": 16}),
@@ -145,12 +144,7 @@ def saved(kind: str, shape: Shape, tokens_of: Path, folder: Path) -> Path:
         shutil.copy(path, folder)
     tokenizer = transformers.AutoTokenizer.from_pretrained(tokens_of)
     torch.manual_seed(3)
-    config = shape.config(
-        vocab_size=len(tokenizer),
-        bos_token_id=0,
-        eos_token_id=0,
-        pad_token_id=0,
-    )
+    config = shape.config(vocab_size=len(tokenizer), bos_token_id=0, eos_token_id=0, pad_token_id=0)
     net = getattr(transformers, f"AutoModelFor{kind}").from_config(config)
     with torch.no_grad():
         for each in net.parameters():
@@ -233,6 +227,7 @@ def test_a_causal_architecture_gives_what_a_plain_loop_gives_in_its_own_way(name
     assert_near([said(model, [text])[0] for text in ALL], expected)
 
 
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated:DeprecationWarning")  # DeBERTa's own code
 @pytest.mark.parametrize("name", MASKED)
 def test_a_masked_architecture_gives_what_a_plain_loop_gives_in_its_own_way(name: str, made) -> None:
     folder = made(name)
@@ -242,3 +237,157 @@ def test_a_masked_architecture_gives_what_a_plain_loop_gives_in_its_own_way(name
     assert_near(said(model, ALL), expected)
     assert type(model.forward).__name__ == MASKED[name].way
     assert_near([said(model, [text])[0] for text in ALL], expected)
+
+
+def spoilt(net: Any, _: Path) -> None:
+    """Change a layer for the worse, as a wrong layout of its weights would."""
+    with torch.no_grad():
+        net.get_output_embeddings().weight.mul_(1.5)
+
+
+def broken(net: Any, _: Path) -> None:
+    """Leave a layer that fails whenever it is used."""
+    net.set_input_embeddings(torch.nn.Identity())
+
+
+def undefined(net: Any, _: Path) -> None:
+    """Leave a layer that makes numbers which are none, at the last row of the sample alone or everywhere."""
+    with torch.no_grad():
+        net.get_output_embeddings().weight[-1] = float("nan")
+
+
+@pytest.mark.parametrize("tuned", [spoilt, broken, undefined])
+@pytest.mark.parametrize("name", ["gpt2", "bloom", "bert"])
+def test_layers_that_would_change_scores_are_given_up(name: str, tuned, made, monkeypatch) -> None:
+    module, kind, shapes = ("left_to_right", "causal", CAUSAL) if name in CAUSAL else ("masking", "masked", MASKED)
+    monkeypatch.setattr(f"acceptability.models.{module}.tune", tuned)
+    expected = (plain_causal if name in CAUSAL else plain_masked)(made(name), ALL)
+    model = load_model(f"{kind}:{made(name)}")
+    assert_near(said(model, ALL), expected)
+    assert type(model.forward).__name__ == shapes[name].way
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama", "mistral", "bert", "modernbert"])
+def test_an_attention_that_is_wrong_is_given_up(name: str, made, monkeypatch) -> None:
+    module, kind = ("prefixes", "causal") if name in CAUSAL else ("masking", "masked")
+    monkeypatch.setattr(
+        f"acceptability.models.{module}.attention", lambda query, key, value, **_: torch.zeros_like(query)
+    )
+    expected = (plain_causal if name in CAUSAL else plain_masked)(made(name), ALL)
+    assert_near(said(load_model(f"{kind}:{made(name)}"), ALL), expected)
+
+
+@pytest.mark.parametrize(
+    ("change", "kept"),
+    [
+        ({"layer_types": ["chunked_attention", "full_attention"]}, "chunked_attention"),
+        ({"sliding_window": 40}, "40"),
+        ({"layer_types": ["full_attention", "full_attention"], "sliding_window": 40}, None),
+    ],
+)
+def test_a_reach_that_attention_is_not_told_is_not_overlooked(change, kept, made, caplog) -> None:
+    """It would show only in sentences longer than the sample."""
+    from acceptability.models.left_to_right import causal_pass
+
+    net = transformers.AutoModelForCausalLM.from_pretrained(made("llama"), dtype=torch.float32).eval()
+    for key, value in change.items():
+        setattr(net.config, key, value)
+    caplog.set_level("INFO")
+    way = causal_pass(lambda: net, made("llama"))
+    assert type(way).__name__ == ("SharedPrefixes" if kept is None else "PaddedRows")
+    assert kept is None or f"does not say how far it sees: {kept}" in caplog.text
+
+
+HALF = {"bfloat16": 0.5, "float16": 0.05}
+"""How far a token's log-probability may lie from that in float32, for tiny models with large weights."""
+
+
+@pytest.mark.parametrize("dtype", HALF)
+@pytest.mark.parametrize("name", ["gpt2", "llama", "bloom", "bert", "modernbert"])
+def test_half_precision_stays_near_on_a_cpu(name: str, dtype: str, made) -> None:
+    kind, shapes = ("causal", CAUSAL) if name in CAUSAL else ("masked", MASKED)
+    whole = load_model(f"{kind}:{made(name)}(device='cpu')")
+    half = load_model(f"{kind}:{made(name)}(device='cpu', dtype={dtype!r})")
+    assert half.net.dtype == getattr(torch, dtype)
+    assert_near(said(half, ALL), said(whole, ALL), HALF[dtype])
+    assert type(half.forward).__name__ == shapes[name].way
+
+
+@pytest.mark.parametrize("kind", ["causal", "masked"])
+def test_a_vocabulary_of_a_few_tokens_is_enough(kind: str, made, tmp_path: Path, causal_dir, masked_dir) -> None:
+    """What is tried beforehand must not need tokens that are not there."""
+    from acceptability.models.left_to_right import causal_pass
+    from acceptability.models.masking import masked_pass
+
+    torch.manual_seed(4)
+    if kind == "causal":
+        net = transformers.GPT2LMHeadModel(CAUSAL["gpt2"].config(vocab_size=3, bos_token_id=0, eos_token_id=0)).eval()
+        from acceptability.models.causal import _sees_ahead
+
+        assert not _sees_ahead(net)
+        assert type(causal_pass(lambda: net, tmp_path)).__name__ == "SharedPrefixes"
+    else:
+        net = transformers.BertForMaskedLM(MASKED["bert"].config(vocab_size=3, pad_token_id=0)).eval()
+        assert type(masked_pass(lambda: net, tmp_path)).__name__ == "ScoredRows"
+
+
+@pytest.mark.parametrize("kind", ["causal", "masked"])
+def test_a_token_that_only_the_tokenizer_knows_is_an_error_that_names_it(
+    kind: str, causal_dir, masked_dir, tmp_path: Path
+) -> None:
+    source = {"causal": causal_dir, "masked": masked_dir}[kind]
+    folder = tmp_path / "m"
+    shutil.copytree(source, folder)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(source)
+    tokenizer.add_tokens(["wug"])
+    tokenizer.save_pretrained(folder)
+    model = load_model(f"{kind}:{folder}")
+    assert said(model, ["The cats sleep."]) == said(load_model(f"{kind}:{source}"), ["The cats sleep."])
+    with pytest.raises(QueryError, match=f"its token 'wug' has the number {len(tokenizer) - 1}") as caught:
+        model.encode([Query("The cats sleep."), Query("a wug sleeps")])
+    assert caught.value.index == 1
+
+
+def test_two_threads_get_what_one_gets(made) -> None:
+    for name in ("causal:gpt2", "masked:bert"):
+        kind, _, shape = name.partition(":")
+        model = load_model(f"{kind}:{made(shape)}")
+        expected = said(model, ALL)
+        with ThreadPoolExecutor(4) as pool:
+            for found in pool.map(lambda _: said(model, ALL), range(12)):  # noqa: B023
+                assert_near(found, expected, 1e-5)
+
+
+def test_two_threads_may_open_a_model_at_once(made) -> None:
+    model = load_model(f"causal:{made('gpt2')}")
+    with ThreadPoolExecutor(3) as pool:
+        for found in pool.map(lambda _: said(model, ALL), range(3)):
+            assert_near(found, plain_causal(made("gpt2"), ALL))
+
+
+@pytest.mark.parametrize("variant", ["pll", "word_l2r"])
+def test_a_long_text_never_makes_a_batch_above_the_budget(variant: str, masked_dir: Path, monkeypatch) -> None:
+    model = load_model(f"masked:{masked_dir}(variant={variant!r})")
+    whole, seen = model.forward, []
+
+    def spy(copies: Any) -> Any:
+        seen.append(copies.shown.shape)
+        return whole(copies)
+
+    monkeypatch.setitem(vars(model), "forward", spy)
+    spy.net = whole.net
+    long = " ".join(["the cat sleep"] * 20)
+    texts = [long, *TEXTS, long + " no", long + " dog", *(f"{long[:-6]} {word}" for word in ("dog", "he", "she"))]
+    found = said(model, texts)
+    assert max(length for _, length in seen) >= 62
+    assert sum(count for count, _ in seen) > 1024 // 62
+    assert all(count * length <= model.budget for count, length in seen), seen
+    assert [len(each) for each in found[:1]] == [60]
+    assert found[0] == pytest.approx(said(model, [long])[0], abs=1e-5)
+
+
+def test_a_device_that_we_do_not_know_has_a_budget() -> None:
+    from acceptability.models.huggingface import budget
+
+    assert [budget(each) for each in ("cpu", "cuda")] == [1024, 65_536]
+    assert budget("xpu") == budget("mps") > 1024
