@@ -86,9 +86,7 @@ CAUSAL = {
     "phi3": Shape("Phi3", "SharedPrefixes", {"sliding_window": 11, "num_key_value_heads": 2}),
     "gemma": Shape("Gemma", "SharedPrefixes", {"num_key_value_heads": 1, "head_dim": 16}),
     "gemma2": Shape("Gemma2", "PaddedRows", {"num_key_value_heads": 1, "head_dim": 16, "sliding_window": 5}),
-    "gemma3": Shape(
-        "Gemma3Text", "SharedPrefixes", {"num_key_value_heads": 1, "head_dim": 16, "sliding_window": 11}
-    ),
+    "gemma3": Shape("Gemma3Text", "SharedPrefixes", {"num_key_value_heads": 1, "head_dim": 16, "sliding_window": 11}),
     "llama4": Shape(
         "Llama4Text",
         "PaddedRows",
@@ -129,7 +127,12 @@ MASKED = {
     "deberta-v2": Shape(
         "DebertaV2",
         "ScoredRows",
-        {"relative_attention": True, "pos_att_type": ["p2c", "c2p"], "position_buckets": 8, "norm_rel_ebd": "layer_norm"},
+        {
+            "relative_attention": True,
+            "pos_att_type": ["p2c", "c2p"],
+            "position_buckets": 8,
+            "norm_rel_ebd": "layer_norm",
+        },
     ),
     "deberta-v2-convolved": Shape(
         "DebertaV2", "ScoredRows", {"relative_attention": True, "pos_att_type": ["p2c"], "conv_kernel_size": 3}

@@ -69,12 +69,22 @@ def _found(folder: Path, weight: torch.Tensor) -> tuple[Path, int] | None:
     if weight.dtype != torch.float32:
         return None
     for path in sorted(folder.glob("*.safetensors")):
-        with path.open("rb") as opened:
-            length = int.from_bytes(opened.read(8), "little")
-            header = json.loads(opened.read(length))
+        begin, header = _header(path)
         for name, each in header.items():
             if name != "__metadata__" and each["dtype"] == _FLOAT32 and each["shape"] == list(weight.shape):
-                start = 8 + length + each["data_offsets"][0]
+                start = begin + each["data_offsets"][0]
                 if np.array_equal(np.memmap(path, "<f4", "r", start, tuple(weight.shape)), weight.numpy()):
                     return path, start
     return None
+
+
+def _header(path: Path) -> tuple[int, dict[str, Any]]:
+    """Return where in a file of weights the numbers begin, and what it has; nothing, if it is no such file."""
+    with path.open("rb") as opened:
+        length = int.from_bytes(opened.read(8), "little")
+        text = opened.read(length) if length < path.stat().st_size else b""
+    try:
+        header = json.loads(text)
+    except ValueError:
+        return 0, {}
+    return 8 + length, header if isinstance(header, dict) else {}
