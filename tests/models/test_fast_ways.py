@@ -378,7 +378,7 @@ def test_a_long_text_never_makes_a_batch_above_the_budget(variant: str, masked_d
         return whole(copies)
 
     monkeypatch.setitem(vars(model), "forward", spy)
-    spy.net = whole.net
+    spy.net, spy.most = whole.net, whole.most
     long = " ".join(["the cat sleep"] * 20)
     texts = [long, *TEXTS, long + " no", long + " dog", *(f"{long[:-6]} {word}" for word in ("dog", "he", "she"))]
     found = said(model, texts)
@@ -394,3 +394,36 @@ def test_a_device_that_we_do_not_know_has_a_budget() -> None:
 
     assert [budget(each) for each in ("cpu", "cuda")] == [1024, 65_536]
     assert budget("xpu") == budget("mps") > 1024
+
+
+@pytest.mark.parametrize("name", ["causal:bloom", "causal:gpt2", "masked:bert"])
+def test_logits_that_cannot_be_left_out_make_batches_smaller(name: str, made, monkeypatch) -> None:
+    """On a GPU, a batch with a whole vocabulary at each place would not fit into memory."""
+    from acceptability.models import head
+
+    kind, _, shape = name.partition(":")
+    expected = (plain_causal if kind == "causal" else plain_masked)(made(shape), ALL)
+    monkeypatch.setattr(head, "_TABLE", 4 * 330 * 40)
+    if name == "masked:bert":
+        monkeypatch.setattr("acceptability.models.masking.split", refused)
+    model = load_model(f"{kind}:{made(shape)}")
+    assert (model.budget < 1024) == (name != "causal:gpt2")
+    assert_near(said(model, ALL), expected)
+
+
+def refused(_: Any) -> None:
+    raise AttributeError("no such part")
+
+
+@pytest.mark.parametrize("name", ["causal:gpt2", "masked:bert"])
+def test_a_network_that_does_not_show_its_head_takes_the_plain_way(name: str, made, monkeypatch, caplog) -> None:
+    kind, _, shape = name.partition(":")
+    folder = made(shape)
+    expected = (plain_causal if kind == "causal" else plain_masked)(folder, ALL)
+    hidden = transformers.GPT2LMHeadModel if kind == "causal" else transformers.BertForMaskedLM
+    monkeypatch.setattr(hidden, "get_output_embeddings", lambda self: None)
+    caplog.set_level("INFO")
+    model = load_model(f"{kind}:{folder}")
+    assert_near(said(model, ALL), expected)
+    assert type(model.forward).__name__ == {"causal": "PaddedRows", "masked": "WholeRows"}[kind]
+    assert "is scored in a slower way" in caplog.text

@@ -7,8 +7,8 @@ prepare, store and reduce.
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from acceptability.engine.plan import by_length, by_prefix, by_size, distinct
@@ -46,21 +46,20 @@ def answers(model: Model, queries: Sequence[Query], is_known: Callable[[int], bo
     known queries of the others are left out. A query that stands there twice is run once.
     """
     waiting: Callable[[], Answers] | None = None
-    with closing(_windows(model, queries, is_known)) as windows:
-        for window in windows:
-            for batch in window.plan:
-                asked = [each for each in batch if not is_known(window.places[each][0])]
-                if asked:
-                    with _no_search():
-                        begun, waiting = waiting, _begun(model, window, asked)
-                        ready = begun() if begun else None
-                    if ready:
-                        yield ready
+    for window in _windows(model, queries, is_known):
+        for batch in window.plan:
+            asked = [each for each in batch if not is_known(window.places[each][0])]
+            if asked:
+                with _no_search():
+                    begun, waiting = waiting, _begun(model, window, asked)
+                    ready = begun() if begun else None
+                if ready:
+                    yield ready
     if waiting:
         yield waiting()
 
 
-def _windows(model: Model, queries: Sequence[Query], is_known: Callable[[int], bool]) -> Generator[Window, None, None]:
+def _windows(model: Model, queries: Sequence[Query], is_known: Callable[[int], bool]) -> Iterator[Window]:
     for start in range(0, len(queries), WINDOW):
         if not all(map(is_known, range(start, min(start + WINDOW, len(queries))))):
             with _no_search():

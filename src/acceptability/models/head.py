@@ -22,6 +22,9 @@ _ROWS = {"cpu": 64}
 _LOGITS = 512 << 20
 """How many rows of logits stand in memory at once: on a CPU what stays in its cache, else so many bytes."""
 
+_TABLE = 1 << 30
+"""How many bytes the logits of a whole batch may take, where none can be left out."""
+
 Pending: TypeAlias = Callable[[], NDArray[np.float32]]
 """Numbers that a device may still be computing."""
 
@@ -79,6 +82,11 @@ def picked(logits: Any, rows: Any, targets: Any, among: Any = None) -> Any:
     table = logits.float().log_softmax(1)
     found = table[rows, targets]
     return found if among is None else torch.stack([found, table[:, among].logsumexp(1)[rows]])
+
+
+def most_places(net: Any) -> int:
+    """Return how many places may go through a network at once if the whole vocabulary is computed at each."""
+    return max(1, int(_TABLE // (4 * net.config.get_text_config().vocab_size)))
 
 
 def headed(net: Any, states: Any) -> Any:

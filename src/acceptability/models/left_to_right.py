@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable, Sequence
 from itertools import chain
 from pathlib import Path
@@ -13,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from acceptability.models import prefixes
-from acceptability.models.head import logprobs, on, picked, split
+from acceptability.models.head import logprobs, most_places, on, picked, split
 from acceptability.models.layers import tune
 from acceptability.models.trial import objection
 from acceptability.models.trie import Ints, trie
@@ -29,6 +30,8 @@ class CausalPass(Protocol):
 
     net: Any
     packing: str
+    most: int
+    """How many places it can take at once."""
 
     def __call__(self, batch: Sequence[Row], among: Ints | None = None) -> Callable[[], list[NDArray[np.float32]]]:
         """Begin with a batch, and return what gives the log-probabilities of the scored tokens of each row.
@@ -45,7 +48,7 @@ class PaddedRows:
     packing = "size"
 
     def __init__(self, net: Any) -> None:
-        self.net = net
+        self.net, self.most = net, most_places(net)
 
     @torch.inference_mode()
     def __call__(self, batch: Sequence[Row], among: Ints | None = None) -> Callable[[], list[NDArray[np.float32]]]:
@@ -71,6 +74,7 @@ class SharedPrefixes:
     """The fast way: each different beginning once, no padding, the head only where a token is scored."""
 
     packing = "prefix"
+    most = sys.maxsize
 
     def __init__(self, net: Any) -> None:
         self.net = net

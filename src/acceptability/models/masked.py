@@ -109,7 +109,7 @@ class Masked:
     @property
     def budget(self) -> int:
         """How many tokens should go through the network at once."""
-        return budget(self.net.device.type)
+        return min(budget(self.net.device.type), self.forward.most)
 
     def encode(self, queries: Sequence[Query]) -> list[Tokens]:
         """Return the queries as tokens, all tokenized at once."""

@@ -7,6 +7,7 @@ follows its attention is computed there and nowhere else.
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 
 from acceptability.models.attention import attention
-from acceptability.models.head import Pending, logprobs, on, split
+from acceptability.models.head import Pending, logprobs, most_places, on, split
 from acceptability.models.layers import tune
 from acceptability.models.trial import Unfit, objection
 from acceptability.models.trie import Ints
@@ -51,6 +52,8 @@ class MaskedPass(Protocol):
     """A way through a masked network."""
 
     net: Any
+    most: int
+    """How many places it can take at once."""
 
     def __call__(self, given: Copies) -> Pending:
         """Return what gives the log-probability of each target."""
@@ -61,7 +64,7 @@ class WholeRows:
     """The plain way: all of the network at all places."""
 
     def __init__(self, net: Any) -> None:
-        self.net = net
+        self.net, self.most = net, most_places(net)
 
     @torch.inference_mode()
     def __call__(self, given: Copies) -> Pending:
@@ -75,6 +78,8 @@ class WholeRows:
 
 class ScoredRows:
     """The fast way: the head, and where the network allows it the last layer, only where a token is scored."""
+
+    most = sys.maxsize
 
     def __init__(self, net: Any) -> None:
         self.net = net
