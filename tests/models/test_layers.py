@@ -184,9 +184,7 @@ def headed_by(table: torch.Tensor):
         def __init__(self) -> None:
             super().__init__()
             self.base_model, self.sizes = Body(), []
-
-        def get_output_embeddings(self):
-            return SimpleNamespace(out_features=table.shape[1])
+            self.config = SimpleNamespace(get_text_config=lambda: SimpleNamespace(vocab_size=table.shape[1]))
 
         def forward(self, input_ids: torch.Tensor):
             states = self.base_model(input_ids=input_ids).last_hidden_state

@@ -47,7 +47,7 @@ def logprobs(net: Any, states: Any, rows: Ints, targets: Ints, among: Ints | Non
     chosen, wanted, where = on(device, needed, targets[order], inverse)
     chosen = states[chosen]
     several = None if among is None else on(device, among)[0]
-    vocabulary = net.get_output_embeddings().out_features
+    vocabulary = net.config.get_text_config().vocab_size
     step = _ROWS.get(device.type, max(1, _LOGITS // (4 * vocabulary)))
     found = []
     for start in range(0, len(needed), step):
