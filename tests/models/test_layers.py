@@ -136,24 +136,33 @@ def test_a_damaged_file_beside_the_weights_changes_nothing(tmp_path: Path, weigh
     assert type(net.embedding) is OnDisk
 
 
-def test_threads_read_their_own_rows(tmp_path: Path, weight) -> None:
+def test_a_thread_waits_until_another_has_read_its_rows(tmp_path: Path, weight) -> None:
+    """Between finding a row and reading it, another thread must not look for its own."""
     sharded(tmp_path, weight)
     net = Net(weight)
     leave_on_disk(net, tmp_path)
-    wrong = []
+    plain, others, found = net.embedding.file, [], {}
 
-    def look(seed: int) -> None:
-        ids = torch.from_numpy(np.random.default_rng(seed).integers(0, 50, (300, 20)))
-        for row in ids:
-            if not torch.equal(net.embedding(row), weight[row]):
-                wrong.append(seed)
+    def look(token: int) -> None:
+        found[token] = net.embedding(torch.tensor([token]))
 
-    threads = [threading.Thread(target=look, args=(seed,)) for seed in range(6)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
-    assert not wrong
+    class Interrupted:
+        """A file that is asked by a second thread just when the first has found its place."""
+
+        def seek(self, place: int) -> None:
+            plain.seek(place)
+            if not others:
+                others.append(threading.Thread(target=look, args=(40,)))
+                others[0].start()
+                others[0].join(timeout=0.3)
+
+        def readinto(self, row: np.ndarray) -> int:
+            return plain.readinto(row)
+
+    net.embedding.file = Interrupted()
+    look(7)
+    others[0].join()
+    assert {token: torch.equal(rows[0], weight[token]) for token, rows in found.items()} == {7: True, 40: True}
 
 
 def test_the_file_is_closed_with_the_network(tmp_path: Path, weight) -> None:
