@@ -239,7 +239,7 @@ def test_the_signature_needs_no_weights_and_follows_the_files(causal_dir: Path, 
     copy = tmp_path / causal_dir.name
     first = load_model(f"causal:{copy}")
     signature = first.signature
-    assert "net" not in vars(first)
+    assert "forward" not in vars(first)
     assert load_model(f"causal:{causal_dir}").signature == signature
     config = copy / "config.json"
     config.write_text(config.read_text().replace("gelu_new", "gelu"))

@@ -22,16 +22,23 @@ def attention(
 
     Args:
         query, key, value: Sentence × place × head × dimension.
-        window: How many places back a token sees; None for all.
+        window: How many places a token sees, with its own; None for all.
     """
-    count, length, heads, _ = query.shape
-    if query.device.type == "cpu" and length <= _SHORT and not window:
+    length = query.shape[1]
+    if window and window < length:
+        mask = _banded(length, window, causal, query.device)
+        return _attended(query, key, value, mask, False, scaling).transpose(1, 2)
+    if query.device.type == "cpu" and length <= _SHORT:
         return _plainly(query, key, value, causal, scaling).transpose(1, 2)
     group = _TILE // length if query.device.type == "cuda" else 1
-    if group < 2 or (window and window < length):
-        mask = _banded(length, window, query.device) if window and window < length else None
-        made = _attended(query, key, value, mask, causal and mask is None, scaling)
-        return made.transpose(1, 2)
+    if group < 2:
+        return _attended(query, key, value, None, causal, scaling).transpose(1, 2)
+    return _in_tiles(query, key, value, group, causal, scaling)
+
+
+def _in_tiles(query: Any, key: Any, value: Any, group: int, causal: bool, scaling: float | None) -> Any:
+    """Return attention with so many sentences to a tile."""
+    count, length, heads, _ = query.shape
     tiled = [_tiles(each, group) for each in (query, key, value)]
     mask = _blocks(group, length, causal, query.dtype, query.device)
     made = _attended(tiled[0], tiled[1], tiled[2], mask, False, scaling)
@@ -68,10 +75,11 @@ def _attended(query: Any, key: Any, value: Any, mask: Any, causal: bool, scaling
     )
 
 
-def _banded(length: int, window: int, device: Any) -> Any:
+def _banded(length: int, window: int, causal: bool, device: Any) -> Any:
+    """Return a mask that lets each place see only those nearer than the window."""
     places = torch.arange(length, device=device)
     behind = places[:, None] - places
-    return (behind >= 0) & (behind < window)
+    return (behind >= 0) & (behind < window) if causal else behind.abs() < window
 
 
 @lru_cache(maxsize=128)

@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 from acceptability.errors import ModelError, QueryError
 from acceptability.models.files import checked_bool, checked_choice, remembered
 from acceptability.models.huggingface import (
-    BUDGETS,
     Checkpoint,
+    budget,
     check_length,
     checked_dtype,
     checkpoint,
@@ -113,9 +113,13 @@ class Causal:
         found = remembered(self.files.version, fact, lambda: next(filter(None, tokens), None))
         return found if isinstance(found, str) else None
 
-    @cached_property
+    @property
     def net(self) -> Any:
-        """The weights, read on first use, and seen to be causal."""
+        """The network, made ready on first use."""
+        return self.forward.net
+
+    def _opened(self) -> Any:
+        """Return the network as it was saved, seen to be causal."""
         net = self.files.net("AutoModelForCausalLM", dtype=self.dtype, device=self.device)
         if _sees_ahead(net):
             raise ModelError(
@@ -129,7 +133,7 @@ class Causal:
         """The fastest way through the network that gives what the plain way gives."""
         from acceptability.models.left_to_right import causal_pass
 
-        return causal_pass(self.net, self.files.folder)
+        return causal_pass(self._opened, self.files.folder)
 
     @property
     def packing(self) -> str:
@@ -139,7 +143,7 @@ class Causal:
     @property
     def budget(self) -> int:
         """How many tokens should go through it at once."""
-        return BUDGETS[self.net.device.type]
+        return min(budget(self.net.device.type), self.forward.most)
 
     def encode(self, queries: Sequence[Query]) -> list[Tokens]:
         """Return the queries as tokens, all tokenized at once."""
@@ -282,6 +286,7 @@ def _sees_ahead(net: Any) -> bool:
     import torch
 
     ids = torch.tensor([[1, 2, 3, 3, 3, 3], [1, 2, 4, 5, 4, 5]], device=net.device)
+    ids %= net.config.get_text_config().vocab_size
     with torch.inference_mode():
         first, second = net(input_ids=ids, use_cache=False).logits[:, 0].float()
     noise = 1e-5 if net.dtype == torch.float32 else 3e-2

@@ -8,41 +8,28 @@ that is built in the usual way, and is tried before it is relied on.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from acceptability.models.trial import Unfit
 from acceptability.models.trie import Ints
 
 _ROWS = {"cpu": 64}
 _LOGITS = 512 << 20
 """How many rows of logits stand in memory at once: on a CPU what stays in its cache, else so many bytes."""
 
-NOISE = {torch.float32: 1e-3, torch.bfloat16: 0.3, torch.float16: 0.03}
-"""How far two ways of computing the same log-probability may differ, by precision."""
+_TABLE = 1 << 30
+"""How many bytes the logits of a whole batch may take, where none can be left out."""
 
 Pending: TypeAlias = Callable[[], NDArray[np.float32]]
 """Numbers that a device may still be computing."""
 
 _now = threading.local()
 """The states that stand for the body's, in the thread that asks the head alone."""
-
-
-class Unfit(Exception):
-    """A network that is not built in the usual way."""
-
-
-@contextmanager
-def usual() -> Iterator[None]:
-    """Take whatever the code of a network makes of our ways as a reason not to take them."""
-    try:
-        yield
-    except (TypeError, ValueError, AttributeError, IndexError, KeyError, RuntimeError) as error:
-        raise Unfit(f"{type(error).__name__}: {error}") from error
 
 
 def logprobs(net: Any, states: Any, rows: Ints, targets: Ints, among: Ints | None = None) -> Pending:
@@ -60,7 +47,7 @@ def logprobs(net: Any, states: Any, rows: Ints, targets: Ints, among: Ints | Non
     chosen, wanted, where = on(device, needed, targets[order], inverse)
     chosen = states[chosen]
     several = None if among is None else on(device, among)[0]
-    vocabulary = net.get_output_embeddings().out_features
+    vocabulary = net.config.get_text_config().vocab_size
     step = _ROWS.get(device.type, max(1, _LOGITS // (4 * vocabulary)))
     found = []
     for start in range(0, len(needed), step):
@@ -97,6 +84,11 @@ def picked(logits: Any, rows: Any, targets: Any, among: Any = None) -> Any:
     return found if among is None else torch.stack([found, table[:, among].logsumexp(1)[rows]])
 
 
+def most_places(net: Any) -> int:
+    """Return how many places may go through a network at once if the whole vocabulary is computed at each."""
+    return max(1, int(_TABLE // (4 * net.config.get_text_config().vocab_size)))
+
+
 def headed(net: Any, states: Any) -> Any:
     """Return the logits that the head of a network gives to rows of its body's states."""
     _now.states = states
@@ -109,11 +101,19 @@ def headed(net: Any, states: Any) -> Any:
 
 def split(net: Any) -> None:
     """Let the head of a network be used without its body."""
-    from transformers.modeling_outputs import BaseModelOutputWithPastAndCrossAttentions
-
     body = net.base_model
     if body is net:
         raise Unfit("its head cannot be told from its body")
+    _skip(body)
+    # Some networks, such as OPT, go past the body to the decoder in it.
+    if isinstance(decoder := getattr(body, "decoder", None), torch.nn.Module):
+        _skip(decoder)
+
+
+def _skip(body: Any) -> None:
+    """Let a part of a network give, when it is told to, the states that stand for its own."""
+    from transformers.modeling_outputs import BaseModelOutputWithPastAndCrossAttentions
+
     whole = body.forward
 
     def forward(*args: Any, **options: Any) -> Any:

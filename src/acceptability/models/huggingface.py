@@ -32,8 +32,7 @@ _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?\Z")
 _PADDED_POSITIONS = ("roberta", "camembert", "xlm", "mpnet", "longformer")
 _DTYPES = ("float32", "bfloat16", "float16")
 
-BUDGETS = {"cpu": 1024, "cuda": 65_536, "mps": 8192}
-"""How many token positions go through a network at once, by kind of device."""
+_BUDGETS = {"cpu": 1024, "cuda": 65_536}
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,12 @@ class Checkpoint:
         backend = self.tokenizer.backend_tokenizer
         backend.no_truncation()
         backend.no_padding()
-        return backend.encode_batch(texts, add_special_tokens=special)
+        coded = backend.encode_batch(texts, add_special_tokens=special)
+        size = getattr(self.config.get_text_config(), "vocab_size", len(self.names))
+        if size < len(self.names):
+            for index, each in enumerate(coded):
+                _check_known(each, size, index)
+        return coded
 
     @cached_property
     def names(self) -> list[str]:
@@ -217,7 +221,7 @@ def _get_ready(device: str) -> None:
     """Let memory grow in pieces on a GPU, and use as many threads on a CPU as it has for us; what users set counts."""
     import torch
 
-    if device.startswith("cuda") and not torch.cuda.is_initialized():
+    if device.startswith("cuda") and not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         # Batches of different lengths would else each ask the driver for memory of their own size.
         os.environ.setdefault("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")
     if device == "cpu" and "OMP_NUM_THREADS" not in os.environ:
@@ -232,6 +236,11 @@ def _cpus() -> int:
     except (OSError, ValueError):
         return count
     return count if quota == "max" else max(1, min(count, int(quota) // int(period)))
+
+
+def budget(device: str) -> int:
+    """Return how many token positions should go through a network at once on a kind of device."""
+    return _BUDGETS.get(device, 8192)
 
 
 @contextmanager
@@ -274,6 +283,13 @@ def check_length(length: int, limit: int, index: int) -> None:
     """Refuse a query with more tokens than the model reads: nothing is cut off or left out."""
     if length > limit:
         raise QueryError(index, f"it has {length} tokens, and the model reads at most {limit}")
+
+
+def _check_known(coded: Any, size: int, index: int) -> None:
+    """Refuse a query with a token that the tokenizer knows, but the network does not."""
+    for number, token in zip(coded.ids, coded.tokens, strict=True):
+        if number >= size:
+            raise QueryError(index, f"its token {token!r} has the number {number}, and the model knows only {size}")
 
 
 def in_target(query: Query, offsets: Sequence[tuple[int, int]]) -> list[int]:

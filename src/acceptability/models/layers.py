@@ -40,6 +40,8 @@ class Packed(torch.nn.Module):
         self.out_features, self.in_features = weight.shape
         self.weight = torch.ops.mkldnn._reorder_linear_weight(weight.detach().contiguous(), _ROWS)
         self.bias = None if bias is None else bias.detach().clone()
+        # A network is asked for its device and precision through its parameters, which packed weights are not.
+        self.like = torch.nn.Parameter(torch.empty(0, dtype=weight.dtype), requires_grad=False)
         self.after = ("none", "") if gelu is None else ("gelu", gelu)
 
     def forward(self, given: torch.Tensor) -> torch.Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable, Sequence
 from itertools import chain
 from pathlib import Path
@@ -13,8 +14,9 @@ import torch
 from numpy.typing import NDArray
 
 from acceptability.models import prefixes
-from acceptability.models.head import NOISE, Unfit, logprobs, on, picked, split, usual
+from acceptability.models.head import logprobs, most_places, on, picked, split
 from acceptability.models.layers import tune
+from acceptability.models.trial import objection
 from acceptability.models.trie import Ints, trie
 
 _log = logging.getLogger(__name__)
@@ -26,7 +28,10 @@ Row: TypeAlias = tuple[Sequence[int], Sequence[int]]
 class CausalPass(Protocol):
     """A way through a causal network."""
 
+    net: Any
     packing: str
+    most: int
+    """How many places it can take at once."""
 
     def __call__(self, batch: Sequence[Row], among: Ints | None = None) -> Callable[[], list[NDArray[np.float32]]]:
         """Begin with a batch, and return what gives the log-probabilities of the scored tokens of each row.
@@ -43,7 +48,7 @@ class PaddedRows:
     packing = "size"
 
     def __init__(self, net: Any) -> None:
-        self.net = net
+        self.net, self.most = net, most_places(net)
 
     @torch.inference_mode()
     def __call__(self, batch: Sequence[Row], among: Ints | None = None) -> Callable[[], list[NDArray[np.float32]]]:
@@ -69,6 +74,7 @@ class SharedPrefixes:
     """The fast way: each different beginning once, no padding, the head only where a token is scored."""
 
     packing = "prefix"
+    most = sys.maxsize
 
     def __init__(self, net: Any) -> None:
         self.net = net
@@ -99,29 +105,47 @@ def _flat(rows: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
     return counts, np.fromiter(chain.from_iterable(rows), np.int64, int(counts.sum()))
 
 
-def causal_pass(net: Any, folder: Path) -> CausalPass:
-    """Return the fastest way through a network that gives what the plain way gives."""
-    plain = PaddedRows(net)
-    batch = _sample(net)
-    expected = plain(batch)()
-    before = net.config._attn_implementation
-    try:
-        with usual():
-            split(net)
-            prefixes.share_prefixes(net)
-            tune(net, folder)
-            fast = SharedPrefixes(net)
-            found = fast(batch)()
-    except Unfit as error:
-        problem = str(error)
-    else:
-        gap = max(float(np.abs(one - other).max()) for one, other in zip(expected, found, strict=True))
-        if gap < NOISE[net.dtype]:
-            return fast
-        problem = f"its scores would differ by {gap:.2g}"
+def causal_pass(opened: Callable[[], Any], folder: Path) -> CausalPass:
+    """Return the fastest way through a network that gives what the plain way gives.
+
+    Args:
+        opened: What reads the network, anew each time that it is called.
+        folder: Where its weights lie.
+    """
+    way, expected = _untuned(opened(), folder)
+
+    def tuned() -> NDArray[np.float32]:
+        tune(way.net, folder)
+        return _tried(way)
+
+    if problem := objection(tuned, expected, way.net.dtype):
+        # Its layers are not what they were: only a network that was read anew can be relied on.
+        _log.info("%s keeps its own layers: %s", folder.name, problem)
+        way, _ = _untuned(opened(), folder)
+    return way
+
+
+def _untuned(net: Any, folder: Path) -> tuple[CausalPass, NDArray[np.float32]]:
+    """Return the fastest way through a network as it is, and what the plain way says of the sample."""
+    plain, fast = PaddedRows(net), SharedPrefixes(net)
+    expected, before = _tried(plain), net.config._attn_implementation
+
+    def shared() -> NDArray[np.float32]:
+        split(net)
+        prefixes.share_prefixes(net)
+        return _tried(fast)
+
+    problem = objection(shared, expected, net.dtype)
+    if problem is None:
+        return fast, expected
     net.set_attn_implementation(before)
     _log.info("%s is scored in a slower way: %s", folder.name, problem)
-    return plain
+    return plain, expected
+
+
+def _tried(way: CausalPass) -> NDArray[np.float32]:
+    """Return what a way says of the sample."""
+    return np.concatenate(way(_sample(way.net))())
 
 
 def _sample(net: Any) -> list[Row]:

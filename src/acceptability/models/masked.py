@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from acceptability.errors import ModelError, QueryError
 from acceptability.models.files import checked_choice
 from acceptability.models.huggingface import (
-    BUDGETS,
     Checkpoint,
+    budget,
     check_length,
     checked_dtype,
     checkpoint,
@@ -88,9 +88,13 @@ class Masked:
         """The files and whatever changes a forward pass."""
         return write(f"masked:{self.files.signature}", {"variant": self.variant, "dtype": self.dtype})
 
-    @cached_property
+    @property
     def net(self) -> Any:
-        """The weights, read on first use."""
+        """The network, made ready on first use."""
+        return self.forward.net
+
+    def _opened(self) -> Any:
+        """Return the network as it was saved."""
         return self.files.net("AutoModelForMaskedLM", dtype=self.dtype, device=self.device)
 
     @cached_property
@@ -98,14 +102,14 @@ class Masked:
         """The fastest way through the network that gives what the plain way gives."""
         from acceptability.models.masking import masked_pass
 
-        return masked_pass(self.net, self.files.folder)
+        return masked_pass(self._opened, self.files.folder)
 
     packing = "length"
 
     @property
     def budget(self) -> int:
         """How many tokens should go through the network at once."""
-        return BUDGETS[self.net.device.type]
+        return min(budget(self.net.device.type), self.forward.most)
 
     def encode(self, queries: Sequence[Query]) -> list[Tokens]:
         """Return the queries as tokens, all tokenized at once."""

@@ -7,7 +7,9 @@ follows its attention is computed there and nowhere else.
 from __future__ import annotations
 
 import logging
+import sys
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,8 +19,9 @@ import torch
 from numpy.typing import NDArray
 
 from acceptability.models.attention import attention
-from acceptability.models.head import NOISE, Pending, Unfit, logprobs, on, split, usual
+from acceptability.models.head import Pending, logprobs, most_places, on, split
 from acceptability.models.layers import tune
+from acceptability.models.trial import Unfit, objection
 from acceptability.models.trie import Ints
 
 _log = logging.getLogger(__name__)
@@ -48,6 +51,10 @@ class Copies:
 class MaskedPass(Protocol):
     """A way through a masked network."""
 
+    net: Any
+    most: int
+    """How many places it can take at once."""
+
     def __call__(self, given: Copies) -> Pending:
         """Return what gives the log-probability of each target."""
         ...
@@ -57,7 +64,7 @@ class WholeRows:
     """The plain way: all of the network at all places."""
 
     def __init__(self, net: Any) -> None:
-        self.net = net
+        self.net, self.most = net, most_places(net)
 
     @torch.inference_mode()
     def __call__(self, given: Copies) -> Pending:
@@ -71,6 +78,8 @@ class WholeRows:
 
 class ScoredRows:
     """The fast way: the head, and where the network allows it the last layer, only where a token is scored."""
+
+    most = sys.maxsize
 
     def __init__(self, net: Any) -> None:
         self.net = net
@@ -96,36 +105,57 @@ def _rounded(shown: Ints) -> Ints:
     return np.concatenate([shown, np.repeat(shown[:1], missing, axis=0)])
 
 
-def masked_pass(net: Any, folder: Path) -> MaskedPass:
-    """Return the fastest way through a network that gives what the plain way gives."""
-    plain = WholeRows(net)
-    sample = _sample(net)
-    expected = plain(sample)()
-    before = net.config._attn_implementation
+def masked_pass(opened: Callable[[], Any], folder: Path) -> MaskedPass:
+    """Return the fastest way through a network that gives what the plain way gives.
+
+    Args:
+        opened: What reads the network, anew each time that it is called.
+        folder: Where its weights lie.
+    """
+    way, expected = _untuned(opened(), folder)
+
+    def tuned() -> NDArray[np.float32]:
+        tune(way.net, folder)
+        return _tried(way)
+
+    if problem := objection(tuned, expected, way.net.dtype):
+        # Its layers are not what they were: only a network that was read anew can be relied on.
+        _log.info("%s keeps its own layers: %s", folder.name, problem)
+        way, _ = _untuned(opened(), folder)
+    return way
+
+
+def _untuned(net: Any, folder: Path) -> tuple[MaskedPass, NDArray[np.float32]]:
+    """Return the fastest way through a network as it is, and what the plain way says of the sample."""
+    plain, fast = WholeRows(net), ScoredRows(net)
+    expected, before = _tried(plain), net.config._attn_implementation
+    way: MaskedPass = plain
     for prepare in (_ready, _tile):
-        try:
-            with usual():
-                prepare(net, folder)
-                gap = float(np.abs(expected - ScoredRows(net)(sample)()).max())
-            problem = "" if gap < NOISE[net.dtype] else f"its scores would differ by {gap:.2g}"
-        except Unfit as error:
-            problem = str(error)
-        if problem:
+
+        def tried(prepare: Callable[[Any], None] = prepare) -> NDArray[np.float32]:
+            prepare(net)
+            return _tried(fast)
+
+        if problem := objection(tried, expected, net.dtype):
             net.set_attn_implementation(before)
             _log.info("%s is scored in a slower way: %s", folder.name, problem)
-        if problem and prepare is _ready:
-            return plain
-    return ScoredRows(net)
+            break
+        way = fast
+    return way, expected
 
 
-def _ready(net: Any, folder: Path) -> None:
+def _tried(way: MaskedPass) -> NDArray[np.float32]:
+    """Return what a way says of the sample."""
+    return way(_sample(way.net))()
+
+
+def _ready(net: Any) -> None:
     """Make a network ready for the fast way."""
     split(net)
     _shorten(net)
-    tune(net, folder)
 
 
-def _tile(net: Any, _: Path) -> None:
+def _tile(net: Any) -> None:
     """Let several copies share a tile of the GPU's attention, where the network takes its attention from outside."""
     from transformers import AttentionInterface
 
@@ -162,4 +192,4 @@ def _at_scored_places(_: Any, given: tuple[Any, ...]) -> tuple[Any, ...]:
 def _sample(net: Any) -> Copies:
     """Return three rows with different places asked for."""
     tokens = np.random.default_rng(0).integers(0, net.config.get_text_config().vocab_size, (3, 6))
-    return Copies(tokens, np.array([0, 1, 2, 2]), np.array([1, 3, 2, 4]), np.array([5, 1, 2, 3]))
+    return Copies(tokens, np.array([0, 1, 2, 2]), np.array([1, 3, 2, 4]), tokens[[0, 1, 2, 2], [0, 1, 4, 5]])

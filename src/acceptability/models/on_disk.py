@@ -7,12 +7,15 @@ would serve nothing but these look-ups.
 from __future__ import annotations
 
 import json
+import threading
 import weakref
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+
+from acceptability.errors import ModelError
 
 _FLOAT32 = "F32"
 
@@ -24,19 +27,25 @@ class OnDisk(torch.nn.Module):
         start: Where in the file the rows begin.
     """
 
-    def __init__(self, path: Path, start: int, width: int) -> None:
+    def __init__(self, path: Path, start: int, shape: tuple[int, int]) -> None:
         super().__init__()
         self.file = path.open("rb")
         weakref.finalize(self, self.file.close)
-        self.start, self.width = start, width
+        self.start, self.shape = start, shape
+        self.alone = threading.Lock()
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
         """Return the rows of the tokens."""
         needed, which = np.unique(ids.numpy(), return_inverse=True)
-        rows = np.empty((len(needed), self.width), "<f4")
-        for row, token in zip(rows, needed.tolist(), strict=True):
-            self.file.seek(self.start + 4 * self.width * token)
-            self.file.readinto(row)  # type: ignore[arg-type]
+        count, width = self.shape
+        if needed[0] < 0 or needed[-1] >= count:
+            raise IndexError(f"there is no token {needed[-1]} among {count}")
+        rows = np.empty((len(needed), width), "<f4")
+        with self.alone:
+            for row, token in zip(rows, needed.tolist(), strict=True):
+                self.file.seek(self.start + row.nbytes * token)
+                if self.file.readinto(row) < row.nbytes:  # type: ignore[arg-type]
+                    raise ModelError(f"{self.file.name} has become shorter since it was opened")
         return torch.from_numpy(rows[which.reshape(ids.shape)])
 
 
@@ -48,7 +57,7 @@ def leave_on_disk(net: Any, folder: Path) -> None:
     place = _found(folder, embedding.weight.detach())
     if place is None:
         return
-    rows = OnDisk(*place, embedding.weight.shape[1])
+    rows = OnDisk(*place, (embedding.num_embeddings, embedding.embedding_dim))
     for parent in list(net.modules()):
         for name, layer in list(parent.named_children()):
             if layer is embedding:
@@ -60,12 +69,22 @@ def _found(folder: Path, weight: torch.Tensor) -> tuple[Path, int] | None:
     if weight.dtype != torch.float32:
         return None
     for path in sorted(folder.glob("*.safetensors")):
-        with path.open("rb") as opened:
-            length = int.from_bytes(opened.read(8), "little")
-            header = json.loads(opened.read(length))
+        begin, header = _header(path)
         for name, each in header.items():
             if name != "__metadata__" and each["dtype"] == _FLOAT32 and each["shape"] == list(weight.shape):
-                start = 8 + length + each["data_offsets"][0]
+                start = begin + each["data_offsets"][0]
                 if np.array_equal(np.memmap(path, "<f4", "r", start, tuple(weight.shape)), weight.numpy()):
                     return path, start
     return None
+
+
+def _header(path: Path) -> tuple[int, dict[str, Any]]:
+    """Return where in a file of weights the numbers begin, and what it has; nothing, if it is no such file."""
+    with path.open("rb") as opened:
+        length = int.from_bytes(opened.read(8), "little")
+        text = opened.read(length) if length < path.stat().st_size else b""
+    try:
+        header = json.loads(text)
+    except ValueError:
+        return 0, {}
+    return 8 + length, header if isinstance(header, dict) else {}

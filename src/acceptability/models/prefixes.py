@@ -12,7 +12,8 @@ import threading
 from typing import Any
 
 from acceptability.models.attention import attention
-from acceptability.models.head import Unfit, on
+from acceptability.models.head import on
+from acceptability.models.trial import Unfit
 from acceptability.models.trie import Trie
 
 _NAME = "acceptability_trie"
@@ -36,14 +37,15 @@ def states(net: Any, given: Trie) -> Any:
     """Return the hidden states of the body at each node of a trie."""
     device = net.device
     path, born = given.branches()
-    _now.shape, _now.called = path.shape, False
+    _now.shape, _now.windows = path.shape, set()
     ids, depths, _now.path, _now.born = on(device, given.ids[None], given.depths[None], path.ravel(), born)
     try:
         made = net.base_model(input_ids=ids, position_ids=depths, use_cache=False)
     finally:
         _now.path = None
-    if not _now.called:
+    if not _now.windows:
         raise Unfit("it does not use the attention that it is given")
+    _check_reach(net.config.get_text_config(), _now.windows)
     return made.last_hidden_state[0]
 
 
@@ -61,10 +63,19 @@ def _attend(
     odd = [name for name, each in others.items() if name not in _KNOWN and each is not None]
     if odd or getattr(_now, "path", None) is None or not getattr(module, "is_causal", True):
         raise Unfit(f"its attention takes {', '.join(odd) or 'more than one row'}")
-    _now.called = True
+    _now.windows.add(sliding_window)
     seen = _unrolled(query), _unrolled(key), _unrolled(value)
     made = attention(*seen, causal=True, scaling=scaling, window=sliding_window)
     return made.reshape(-1, *made.shape[2:]).index_select(0, _now.born).unsqueeze(0), None
+
+
+def _check_reach(config: Any, windows: set[int | None]) -> None:
+    """Refuse a network that sees only so far, but does not tell its attention: a short sample would not show it."""
+    kinds = set(getattr(config, "layer_types", None) or ["sliding_attention"])
+    unknown = kinds - {"full_attention", "sliding_attention"}
+    window = getattr(config, "sliding_window", None) if "sliding_attention" in kinds else None
+    if unknown or (window and window not in windows):
+        raise Unfit(f"its attention does not say how far it sees: {', '.join(sorted(unknown)) or window}")
 
 
 def _unrolled(states: Any) -> Any:
