@@ -67,9 +67,9 @@ class Request(Sequence[Query]):
         sentence, rival = (self._suite.sentences[each] for each in self._asked[place])
         return replace(_query(sentence, self._region), rival=rival.text)
 
-    def sentences(self, place: int) -> Sequence[int]:
+    def sentences(self, place: int) -> list[int]:
         """Return which sentences of the suite ask the query at a place."""
-        return self._sentences[self._begin[place] : self._begin[place + 1]]
+        return self._sentences[self._begin[place] : self._begin[place + 1]].tolist()
 
 
 class _Keys(Sequence[bytes]):

@@ -12,8 +12,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from acceptability.models.head import NOISE, Pending, Unfit, logprobs, on, picked, split, usual
+from acceptability.models.head import Pending, logprobs, on, picked, split
 from acceptability.models.layers import tune
+from acceptability.models.trial import NOISE, Unfit, usual
 from acceptability.models.trie import Ints
 
 _log = logging.getLogger(__name__)

@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 from acceptability.errors import ModelError, QueryError
 from acceptability.models.files import checked_bool, checked_choice
 from acceptability.models.huggingface import (
-    BUDGETS,
     Checkpoint,
+    budget,
     check_length,
     checked_dtype,
     checkpoint,
@@ -148,7 +148,7 @@ class Seq2Seq:
     @property
     def budget(self) -> int:
         """How many tokens should go through the network at once."""
-        return BUDGETS[self.net.device.type]
+        return budget(self.net.device.type)
 
     @cached_property
     def start(self) -> int:
