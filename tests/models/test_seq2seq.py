@@ -14,6 +14,7 @@ from acceptability import load_model
 from acceptability.engine.local import answers
 from acceptability.errors import ModelError, QueryError
 from acceptability.models import encoder_decoder
+from acceptability.models.trial import Unfit
 from acceptability.types import Query
 from tiny import TEXTS
 
@@ -117,7 +118,7 @@ def test_a_network_that_is_built_otherwise_is_scored_in_the_plain_way(
     folder: Path, plain: Plain, monkeypatch, caplog
 ) -> None:
     def unfit(_: object) -> None:
-        raise encoder_decoder.Unfit("its head cannot be told from its body")
+        raise Unfit("its head cannot be told from its body")
 
     monkeypatch.setattr(encoder_decoder, "split", unfit)
     model = load_model(f"seq2seq:{folder}(variant='pll')")
@@ -129,7 +130,12 @@ def test_a_network_that_is_built_otherwise_is_scored_in_the_plain_way(
 
 def test_a_difference_from_the_plain_way_is_a_reason_to_take_the_plain_way(folder: Path, monkeypatch, caplog) -> None:
     whole = encoder_decoder.logprobs
-    monkeypatch.setattr(encoder_decoder, "logprobs", lambda *given: lambda: whole(*given)() + 0.5)
+
+    def wrong(*given):
+        pending = whole(*given)
+        return lambda: pending() + 0.5
+
+    monkeypatch.setattr(encoder_decoder, "logprobs", wrong)
     with caplog.at_level("INFO"):
         assert isinstance(load_model(f"seq2seq:{folder}").forward, encoder_decoder.RowByRow)
     assert "scores would differ by 0.5" in caplog.text

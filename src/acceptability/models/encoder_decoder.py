@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from acceptability.models.head import Pending, logprobs, on, picked, split
 from acceptability.models.layers import tune
-from acceptability.models.trial import NOISE, Unfit, usual
+from acceptability.models.trial import objection
 from acceptability.models.trie import Ints
 
 _log = logging.getLogger(__name__)
@@ -43,6 +43,8 @@ class Row(NamedTuple):
 
 class Seq2SeqPass(Protocol):
     """A way through an encoder-decoder."""
+
+    net: Any
 
     def __call__(self, rows: Sequence[Row]) -> Pending:
         """Begin with a batch, and return what gives the log-probabilities of all targets, row after row."""
@@ -105,7 +107,7 @@ class _Decoder:
     """A network without its encoder, so that its decoder can be told from its head as in any other network."""
 
     def __init__(self, net: Any) -> None:
-        self.net, self.base_model = net, net.get_decoder()
+        self.net, self.base_model, self.config = net, net.get_decoder(), net.config
 
     def get_output_embeddings(self) -> Any:
         """Return the last layer."""
@@ -120,25 +122,40 @@ class _Decoder:
         return self.net(encoder_outputs=read, decoder_input_ids=input_ids, use_cache=False)
 
 
-def seq2seq_pass(net: Any, folder: Path) -> Seq2SeqPass:
-    """Return the fastest way through a network that gives what the plain way gives."""
-    plain = RowByRow(net)
-    rows = _sample(net)
-    expected = plain(rows)()
-    try:
-        with usual():
-            fast = ScoredPlaces(net)
-            split(fast.head)
-            tune(net, folder)
-            gap = float(np.abs(expected - fast(rows)()).max())
-    except Unfit as error:
-        problem = str(error)
-    else:
-        if gap < NOISE[net.dtype]:
-            return fast
-        problem = f"its scores would differ by {gap:.2g}"
+def seq2seq_pass(opened: Callable[[], Any], folder: Path) -> Seq2SeqPass:
+    """Return the fastest way through a network that gives what the plain way gives.
+
+    Args:
+        opened: What reads the network, anew each time that it is called.
+        folder: Where its weights lie.
+    """
+    way, expected = _untuned(opened(), folder)
+
+    def tuned() -> NDArray[np.float32]:
+        tune(way.net, folder)
+        return way(_sample(way.net))()
+
+    if problem := objection(tuned, expected, way.net.dtype):
+        # Its layers are not what they were: only a network that was read anew can be relied on.
+        _log.info("%s keeps its own layers: %s", folder.name, problem)
+        way, _ = _untuned(opened(), folder)
+    return way
+
+
+def _untuned(net: Any, folder: Path) -> tuple[Seq2SeqPass, NDArray[np.float32]]:
+    """Return the fastest way through a network as it is, and what the plain way says of the sample."""
+    plain, fast = RowByRow(net), ScoredPlaces(net)
+    expected = plain(_sample(net))()
+
+    def headed_apart() -> NDArray[np.float32]:
+        split(fast.head)
+        return fast(_sample(net))()
+
+    problem = objection(headed_apart, expected, net.dtype)
+    if problem is None:
+        return fast, expected
     _log.info("%s is scored in a slower way: %s", folder.name, problem)
-    return plain
+    return plain, expected
 
 
 def portions(rows: Sequence[Row], budget: int) -> Iterator[list[int]]:

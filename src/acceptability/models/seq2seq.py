@@ -133,9 +133,13 @@ class Seq2Seq:
         options = {"variant": self.variant, "eos": self.eos, "dtype": self.dtype}
         return write(f"seq2seq:{self.files.signature}", options)
 
-    @cached_property
+    @property
     def net(self) -> Any:
-        """The weights, read on first use."""
+        """The network, made ready on first use."""
+        return self.forward.net
+
+    def _opened(self) -> Any:
+        """Return the network as it was saved."""
         return self.files.net("AutoModelForSeq2SeqLM", dtype=self.dtype, device=self.device)
 
     @cached_property
@@ -143,7 +147,7 @@ class Seq2Seq:
         """The fastest way through the network that gives what the plain way gives."""
         from acceptability.models.encoder_decoder import seq2seq_pass
 
-        return seq2seq_pass(self.net, self.files.folder)
+        return seq2seq_pass(self._opened, self.files.folder)
 
     @property
     def budget(self) -> int:
