@@ -9,6 +9,7 @@ import typer
 from acceptability.cli.shown import (
     Address,
     By,
+    Dtype,
     EngineName,
     Json,
     Marks,
@@ -31,6 +32,7 @@ from acceptability.cli.shown import (
     talk,
 )
 from acceptability.measuring import evaluate_all
+from acceptability.models import in_precision
 from acceptability.report.table import footnotes, result_table
 from acceptability.store.runs import save_run, unit_rows
 from acceptability.types import Result
@@ -43,6 +45,7 @@ def command(
     measure: Measures = None,
     by: By = None,
     region: Region = None,
+    dtype: Dtype = None,
     resamples: Resamples = 1000,
     resample_by: ResampleBy = "",
     seed: Seed = 0,
@@ -58,7 +61,7 @@ def command(
     with progress_bar() as progress:
         results = evaluate_all(
             loaded,
-            model,
+            [in_precision(each, dtype) for each in model] if dtype else model,
             reductions=reduce or (),
             measures=measure or (),
             by=by,

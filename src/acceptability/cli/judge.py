@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from acceptability.cli.shown import Json, print_json, progress_bar, talk
-from acceptability.models import default_model, delivered
+from acceptability.cli.shown import Dtype, Json, print_json, progress_bar, talk
+from acceptability.models import default_model, delivered, in_precision
 from acceptability.scoring import Judgement, judge
 from acceptability.types import TokenScores
 
@@ -17,12 +17,14 @@ def command(
     sentences: Annotated[list[str], typer.Argument(help="One sentence, or several to compare.")],
     model: Annotated[str | None, typer.Option("--model", "-m", help="Default: the best that is installed.")] = None,
     reduce: Annotated[str | None, typer.Option("--reduce", "-r", help="A reduction; default lp or log_odds.")] = None,
+    dtype: Dtype = None,
     as_json: Json = False,
 ) -> None:
     """Score sentences, show the surprisal of each token, and say which sentence is better."""
     name = model or default_model()
     if model is None:
         talk(f"model: {name}, {delivered()[name].about}")
+    name = in_precision(name, dtype) if dtype else name
     with progress_bar() as progress:
         found = judge(sentences, name, reduce, progress=progress)
     if as_json:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -14,6 +15,7 @@ import typer
 from acceptability import __version__
 from acceptability.cli.shown import (
     Address,
+    Dtype,
     EngineName,
     Json,
     Marks,
@@ -29,11 +31,13 @@ from acceptability.cli.shown import (
     talk,
 )
 from acceptability.errors import ReportError, SpellingError
-from acceptability.models import load_model
+from acceptability.models import in_precision, load_model
+from acceptability.precision import Difference, precision_differences
 from acceptability.scoring import score, tokens
 from acceptability.signature import sign
 from acceptability.store.runs import save_run
 from acceptability.types import LabelScores, Said, Sentence
+from acceptability.words import words
 
 _FORMATS = (".csv", ".tsv", ".jsonl")
 
@@ -44,7 +48,12 @@ def command(
     reduce: Annotated[str | None, typer.Option("--reduce", "-r", help="A reduction; default lp or log_odds.")] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Write the rows to this .csv, .tsv or .jsonl.")] = None,
     by_token: Annotated[bool, typer.Option("--tokens", help="One row a token instead of one a sentence.")] = False,
+    by_word: Annotated[bool, typer.Option("--words", help="One row a word instead of one a sentence.")] = False,
     region: Region = None,
+    dtype: Dtype = None,
+    precisions: Annotated[
+        bool, typer.Option("--precisions", help="Say also how far scores in lower precisions are from float32.")
+    ] = False,
     engine: EngineName = "local",
     address: Address = None,
     columns: SuiteColumns = None,
@@ -58,15 +67,21 @@ def command(
         raise SpellingError("--json prints rows and --out writes them: choose one")
     if out:
         check_writable(out)
-    if by_token and (reduce or region):
-        raise SpellingError("--tokens gives what the model said itself; leave --reduce and --region away")
+    if (by_token or by_word) and (reduce or region or precisions):
+        raise SpellingError(
+            "--tokens and --words give what the model said itself; leave --reduce, --region and --precisions away"
+        )
+    if by_token and by_word:
+        raise SpellingError("--tokens and --words: choose one")
+    if precisions and dtype:
+        raise SpellingError("--precisions takes them all; leave --dtype away")
+    model = in_precision(model, dtype) if dtype else model
     runner = chosen_engine(engine, address)
     loaded = loaded_suite(suite, columns, marks)
     with progress_bar() as progress:
-        if by_token:
-            rows = [
-                row for each in tokens(loaded, model, engine=runner, progress=progress) for row in _token_rows(*each)
-            ]
+        if by_token or by_word:
+            rows_of = _token_rows if by_token else _word_rows
+            rows = [row for each in tokens(loaded, model, engine=runner, progress=progress) for row in rows_of(*each)]
             giver = load_model(model).signature
         else:
             scores = score(loaded, model, reduce, region=region, engine=runner, progress=progress)
@@ -75,6 +90,11 @@ def command(
     signature = sign("score", {"suite": loaded.signature, "model": giver, "acceptability": __version__})
     _write(rows, out, as_json)
     talk(signature)
+    if precisions:
+        with progress_bar() as progress:
+            found = precision_differences(loaded, model, reduce, progress=progress)
+        for each in found:
+            talk(_difference(each))
     saved(save_run("score", arguments(), rows, [], [signature]))
 
 
@@ -87,6 +107,29 @@ def _token_rows(sentence: Sentence, said: Said) -> list[dict[str, object]]:
         about | {"token": token, "start": start, "end": end, "logprob": float(logprob)}
         for token, (start, end), logprob in zip(said.tokens, said.offsets, said.logprobs.tolist(), strict=True)
     ]
+
+
+def _word_rows(sentence: Sentence, said: Said) -> list[dict[str, object]]:
+    if isinstance(said, LabelScores):
+        raise SpellingError("--words: a classifier says nothing of single words; leave it away")
+    return [
+        {
+            "sentence_id": sentence.id,
+            "word": word.text,
+            "start": word.span[0],
+            "end": word.span[1],
+            "logprob": word.logprob,
+            "surprisal_bits": None if word.logprob is None else -word.logprob / math.log(2),
+        }
+        for word in words(said)
+    ]
+
+
+def _difference(each: Difference) -> str:
+    return (
+        f"{each.dtype} against {each.against}: largest difference {each.largest:.4g} (sentence {each.sentence}), "
+        f"mean {each.mean:.4g}; {each.changed} of {each.contrasts} contrasts are decided otherwise"
+    )
 
 
 def _write(rows: Sequence[Mapping[str, object]], out: Path | None, as_json: bool) -> None:

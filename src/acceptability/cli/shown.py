@@ -40,6 +40,7 @@ Measures = Annotated[
     typer.Option("--measure", "-M", help="A measure, such as PairAccuracy or ADC(delta=0.5)."),
 ]
 By = Annotated[str | None, typer.Option("--by", help="Group by this tag, with macro and micro means.")]
+Dtype = Annotated[str | None, typer.Option("--dtype", help="The precision: float32 (default), bfloat16 or float16.")]
 Region = Annotated[str | None, typer.Option("--region", help="Score only this region of each sentence.")]
 EngineName = Annotated[
     str, typer.Option("--engine", help="Where models run: local, or ray for a cluster; ray(workers=8) sets how many.")

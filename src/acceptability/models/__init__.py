@@ -6,17 +6,18 @@ or by the name of one that a package on this machine delivers, such as ``smollm2
 
 from __future__ import annotations
 
+from inspect import signature
 from weakref import WeakValueDictionary
 
 from acceptability import registry
 from acceptability.errors import SpellingError, UnknownName
 from acceptability.models.named import delivered
 from acceptability.protocols import Model
-from acceptability.spelling import read_located
+from acceptability.spelling import read_located, write
 
 _in_use: WeakValueDictionary[tuple[str, str], Model] = WeakValueDictionary()
 
-__all__ = ["default_model", "delivered", "load_model"]
+__all__ = ["default_model", "delivered", "in_precision", "load_model"]
 
 
 def load_model(name: str) -> Model:
@@ -39,6 +40,22 @@ def load_model(name: str) -> Model:
         raise UnknownName("model", name if not place else kind, known, hint=hint) from None
     model: Model = registry.build(opener, name, [place], options)
     return _in_use.setdefault((name, model.signature), model)
+
+
+def in_precision(name: str, dtype: str) -> str:
+    """Return the spelling of a model in a precision.
+
+    >>> in_precision("causal:gpt2(bos=None)", "bfloat16")
+    "causal:gpt2(bos=None, dtype='bfloat16')"
+    """
+    kind, place, options = read_located(name)
+    if not place and kind in delivered() and kind not in registry.names("model"):
+        return in_precision(delivered()[kind].spelling(), dtype)
+    if "dtype" not in signature(registry.find("model", kind)).parameters:
+        raise SpellingError(f"{name}: a model of the kind {kind!r} has no precision to choose; leave dtype away")
+    if options.get("dtype", dtype) != dtype:
+        raise SpellingError(f"{name} says dtype={options['dtype']!r} itself, and {dtype!r} was asked for: say it once")
+    return write(f"{kind}:{place}", options | {"dtype": dtype})
 
 
 def default_model() -> str:

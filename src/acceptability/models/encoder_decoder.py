@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from acceptability.models.head import Pending, logprobs, on, picked, split
-from acceptability.models.layers import tune
+from acceptability.models.layers import give_back, tune
 from acceptability.models.trial import objection
 from acceptability.models.trie import Ints
 
@@ -139,6 +139,7 @@ def seq2seq_pass(opened: Callable[[], Any], folder: Path) -> Seq2SeqPass:
         # Its layers are not what they were: only a network that was read anew can be relied on.
         _log.info("%s keeps its own layers: %s", folder.name, problem)
         way, _ = _untuned(opened(), folder)
+    give_back()
     return way
 
 

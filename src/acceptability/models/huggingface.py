@@ -32,7 +32,7 @@ _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?\Z")
 _PADDED_POSITIONS = ("roberta", "camembert", "xlm", "mpnet", "longformer")
 _DTYPES = ("float32", "bfloat16", "float16")
 
-_BUDGETS = {"cpu": 1024, "cuda": 65_536}
+_BUDGETS = {"cpu": 512, "cuda": 65_536}
 
 
 @dataclass(frozen=True)

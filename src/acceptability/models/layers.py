@@ -84,12 +84,11 @@ def tune(net: Any, folder: Path) -> None:
     if net.device.type == "cpu":
         leave_on_disk(net, folder)
         _pack(net)
-        _give_back()
     elif net.device.type == "cuda" and net.dtype != torch.float32:
         _replace(net, net.get_output_embeddings())
 
 
-def _give_back() -> None:
+def give_back() -> None:
     """Give memory that held the weights in their old layout back to the system, where the C library can."""
     try:
         ctypes.CDLL(None).malloc_trim(0)

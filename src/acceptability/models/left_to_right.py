@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from acceptability.models import prefixes
 from acceptability.models.head import logprobs, most_places, on, picked, split
-from acceptability.models.layers import tune
+from acceptability.models.layers import give_back, tune
 from acceptability.models.trial import objection
 from acceptability.models.trie import Ints, trie
 
@@ -122,6 +122,7 @@ def causal_pass(opened: Callable[[], Any], folder: Path) -> CausalPass:
         # Its layers are not what they were: only a network that was read anew can be relied on.
         _log.info("%s keeps its own layers: %s", folder.name, problem)
         way, _ = _untuned(opened(), folder)
+    give_back()
     return way
 
 

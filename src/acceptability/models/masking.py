@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from acceptability.models.attention import attention
 from acceptability.models.head import Pending, logprobs, most_places, on, split
-from acceptability.models.layers import tune
+from acceptability.models.layers import give_back, tune
 from acceptability.models.trial import Unfit, objection
 from acceptability.models.trie import Ints
 
@@ -122,6 +122,7 @@ def masked_pass(opened: Callable[[], Any], folder: Path) -> MaskedPass:
         # Its layers are not what they were: only a network that was read anew can be relied on.
         _log.info("%s keeps its own layers: %s", folder.name, problem)
         way, _ = _untuned(opened(), folder)
+    give_back()
     return way
 
 

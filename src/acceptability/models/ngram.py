@@ -114,6 +114,10 @@ class KenLM:
         """Tell whether a word is in the vocabulary."""
         return word in self._model
 
+    def logprobs(self, words: Sequence[str], *, bos: bool, eos: bool) -> list[float]:
+        """Return log p of each word after those before it, from one call."""
+        return [found[0] * LN10 for found in self._model.full_scores(" ".join(words), bos=bos, eos=eos)]
+
     def logprob(self, word: str, history: Sequence[str]) -> float:
         """Return log p(word | history)."""
         state, after = self._kenlm.State(), self._kenlm.State()
@@ -212,6 +216,8 @@ class NGram:
         return word.lower() if self.lower else word
 
     def _said(self, each: Words) -> TokenScores:
+        if isinstance(self.table, KenLM) and self._unknown_lp is None:
+            return self._said_at_once(self.table, each)
         history = ["<s>"] if self._starts else []
         stand_in = self.table.unknown if self._unknown_lp is None else None
         tokens, offsets, logprobs = [], [], []
@@ -226,6 +232,16 @@ class NGram:
             tokens.append("</s>")
             offsets.append((len(each.query.text),) * 2)
             logprobs.append(self.table.logprob("</s>", history))
+        return TokenScores(each.query.text, tuple(tokens), tuple(offsets), np.array(logprobs, dtype=np.float32))
+
+    def _said_at_once(self, table: KenLM, each: Words) -> TokenScores:
+        """Return what KenLM says of a whole sentence: it gives unknown words <unk> by itself."""
+        eos = self.eos and not each.query.target
+        found = table.logprobs(each.words, bos=self._starts, eos=eos)
+        scored = sorted(each.scored)
+        tokens = [each.words[place] for place in scored] + ["</s>"] * eos
+        offsets = [each.offsets[place] for place in scored] + [(len(each.query.text),) * 2] * eos
+        logprobs = [found[place] for place in scored] + found[len(each.words) :]
         return TokenScores(each.query.text, tuple(tokens), tuple(offsets), np.array(logprobs, dtype=np.float32))
 
     @cached_property
