@@ -129,6 +129,8 @@ class Store:
                 raise StoreError(f"{self.path} is another program's database. {_ADVICE}")
         self._database.execute("PRAGMA journal_mode = WAL")
         self._database.execute("PRAGMA synchronous = NORMAL")
+        # The log is carried over into the file when it has grown to some 64 MB, not at every batch of a GPU.
+        self._database.execute("PRAGMA wal_autocheckpoint = 16384")
         if version != _VERSION:
             with self._transaction():
                 for statement in _SCHEMA.split(";"):
