@@ -80,8 +80,11 @@ def _pending(found: Any, order: Ints) -> Pending:
 def picked(logits: Any, rows: Any, targets: Any, among: Any = None) -> Any:
     """Return the log-probabilities of targets in rows of logits, and below them those of several tokens together."""
     table = logits.float()
-    # In place, since the logits are ours: a second table of this size would be the largest thing in memory.
-    torch.ops.aten._log_softmax.out(table, 1, False, out=table)
+    if table.device.type == "cpu":
+        # In place, since the logits are ours: a second table of this size would be the largest thing in memory.
+        torch.ops.aten._log_softmax.out(table, 1, False, out=table)
+    else:
+        table = table.log_softmax(1)
     found = table[rows, targets]
     return found if among is None else torch.stack([found, table[:, among].logsumexp(1)[rows]])
 
