@@ -163,9 +163,9 @@ class Causal:
     def _before(self) -> tuple[int, ...]:
         if self.bos is None:
             return ()
-        if self.bos not in self.files.vocabulary:
+        if self.bos not in self.files.names:
             raise ModelError(f"{self.files.name} has no token {self.bos!r} to start with; choose another bos")
-        return (self.files.vocabulary[self.bos],)
+        return (self.files.names.index(self.bos),)
 
     @property
     def _after(self) -> tuple[int, ...]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from acceptability.models.trial import Unfit
 from acceptability.models.trie import Ints
 
-_ROWS = {"cpu": 48}
+_ROWS = {"cpu": 32}
 _LOGITS = 512 << 20
 """How many rows of logits stand in memory at once: on a CPU what stays in its cache, else so many bytes."""
 

@@ -32,7 +32,7 @@ _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?\Z")
 _PADDED_POSITIONS = ("roberta", "camembert", "xlm", "mpnet", "longformer")
 _DTYPES = ("float32", "bfloat16", "float16")
 
-_BUDGETS = {"cpu": 512, "cuda": 65_536}
+_BUDGETS = {"cpu": 384, "cuda": 65_536}
 
 
 @dataclass(frozen=True)
@@ -80,15 +80,11 @@ class Checkpoint:
     @cached_property
     def names(self) -> list[str]:
         """The tokens, by their ids."""
-        names = [""] * (max(self.vocabulary.values()) + 1)
-        for token, number in self.vocabulary.items():
+        vocabulary = self.tokenizer.get_vocab()
+        names = [""] * (max(vocabulary.values()) + 1)
+        for token, number in vocabulary.items():
             names[number] = token
         return names
-
-    @cached_property
-    def vocabulary(self) -> dict[str, int]:
-        """The ids, by their tokens."""
-        return dict(self.tokenizer.get_vocab())
 
     @cached_property
     def config(self) -> Any:

@@ -171,8 +171,8 @@ class Seq2Seq:
     def gap(self) -> Gap:
         """What stands for a hidden token: a sentinel if the tokenizer has them, else its mask."""
         for name in _SENTINELS:
-            if name in self.files.vocabulary:
-                return Gap(self.files.vocabulary[name], is_sentinel=True)
+            if name in self.files.names:
+                return Gap(self.files.names.index(name), is_sentinel=True)
         if self.files.tokenizer.mask_token_id is None:
             raise ModelError(
                 f"{self.files.name} has neither sentinels such as <extra_id_0> nor a mask token, "
@@ -198,7 +198,10 @@ class Seq2Seq:
 
     def _is_unknown(self, tokens: set[int]) -> bool:
         """Tell whether tokens say nothing: there are none, or they are unknown, perhaps with a space before them."""
-        unknown, space = self.files.tokenizer.unk_token_id, self.files.vocabulary.get(_SPACE)
+        unknown, space = (
+            self.files.tokenizer.unk_token_id,
+            (self.files.names.index(_SPACE) if _SPACE in self.files.names else None),
+        )
         return not tokens or (unknown in tokens and tokens <= {unknown, space})
 
     def _written(self, queries: Sequence[Query]) -> list[Tokens]:
