@@ -105,6 +105,23 @@ def test_evaluate_prints_a_table_or_json(run: Run) -> None:
     assert [row["measure"] for row in found] == ["PairAccuracy(ties=0.0)", "PBC()"]
 
 
+def test_score_by_word_in_a_precision_and_between_precisions(run: Run, causal_dir: Path, tmp_path: Path) -> None:
+    (tmp_path / "s.csv").write_text("id,text\na,The cats sleep.\nb,The dog chased the cats.\n", encoding="utf-8")
+    model = f"causal:{causal_dir}"
+    words = json.loads(run("score", "s.csv", model, "--words", "--json").stdout)
+    assert [row["word"] for row in words[:3]] == ["The", "cats", "sleep."]
+    rows = {row["sentence_id"]: row["score"] for row in json.loads(run("score", "s.csv", model, "--json").stdout)}
+    assert sum(row["logprob"] for row in words if row["sentence_id"] == "a") == pytest.approx(rows["a"], abs=1e-4)
+    assert words[0]["surprisal_bits"] == pytest.approx(-words[0]["logprob"] / 0.693147, abs=1e-3)
+    half = run("score", "s.csv", model, "--dtype", "bfloat16", "--precisions", code=1)
+    assert "leave --dtype away" in half.stderr
+    told = run("score", "s.csv", model, "--precisions").stderr
+    assert "bfloat16 against float32: largest difference" in told
+    assert "dtype='bfloat16'" in run("score", "s.csv", model, "--dtype", "bfloat16").stderr
+    assert "no precision to choose" in run("score", "s.csv", "uniform", "--dtype", "bfloat16", code=1).stderr
+    assert "choose one" in run("score", "s.csv", model, "--words", "--tokens", code=1).stderr
+
+
 def test_measure_reads_scores_and_keeps_the_order_asked(run: Run, tmp_path: Path) -> None:
     run("score", "starter", "uniform", "--out", "s.jsonl")
     asked = ["PBC()", "PairAccuracy(ties=0.5)"]
