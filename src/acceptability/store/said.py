@@ -124,7 +124,7 @@ class Store:
                 f"{_VERSION}). Upgrade, or name another folder in ACCEPTABILITY_HOME."
             )
         if version == 0:
-            tables = self._database.execute("SELECT name FROM sqlite_master WHERE name NOT IN ('model', 'block')")
+            tables = self._database.execute("SELECT name FROM sqlite_master WHERE tbl_name NOT IN ('model', 'block')")
             if any(not name.startswith("sqlite_") for (name,) in tables):
                 raise StoreError(f"{self.path} is another program's database. {_ADVICE}")
         self._database.execute("PRAGMA journal_mode = WAL")
@@ -135,7 +135,8 @@ class Store:
             with self._transaction():
                 for statement in _SCHEMA.split(";"):
                     self._database.execute(statement)
-                if version == 1:
+                # Asked again, since another process may have been faster.
+                if self._database.execute("PRAGMA user_version").fetchone()[0] == 1:
                     self._take_over()
                 self._database.execute(f"PRAGMA user_version = {_VERSION}")
 
