@@ -20,6 +20,10 @@ class Encoded(Protocol):
 class Model(Protocol):
     """Whatever can be asked about texts. It knows nothing of suites or stores.
 
+    It may say how it likes its work: ``budget``, how many token positions at once; ``packing``, which
+    queries go together, "size" (the default), "length" (its queries then have a ``length``) or "prefix"
+    (they have ``ids``); and ``begin(batch)``, which returns what collects the answers of ``run``.
+
     One that weighs a sentence against the other one of its contrast says so by an attribute
     ``needs_rival = True``; its queries then carry a ``rival``.
     """

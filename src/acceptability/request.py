@@ -1,6 +1,6 @@
 """What a suite asks a model: each different query once, made when it is needed.
 
-A request holds sixteen bytes and two numbers for each sentence, and no copy of the suite.
+A request holds sixteen bytes and a few numbers for each sentence, and no copy of the suite.
 """
 
 from __future__ import annotations
@@ -59,9 +59,6 @@ class Request(Sequence[Query]):
 
     def _query(self, place: int) -> Query:
         """Return the query at a place among all, of which some may be the same."""
-        if self._asked is None and self._region is None:
-            sentence = self._suite.sentences[place]
-            return Query(sentence.text, sentence.tags.get("context", ""))
         if self._asked is None:
             return _query(self._suite.sentences[place], self._region)
         sentence, rival = (self._suite.sentences[each] for each in self._asked[place])

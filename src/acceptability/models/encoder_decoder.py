@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -13,11 +12,8 @@ import torch
 from numpy.typing import NDArray
 
 from acceptability.models.head import Pending, logprobs, on, picked, split
-from acceptability.models.layers import give_back, tune
-from acceptability.models.trial import objection
+from acceptability.models.trial import objection, slower, tuned
 from acceptability.models.trie import Ints
-
-_log = logging.getLogger(__name__)
 
 
 class Row(NamedTuple):
@@ -129,18 +125,7 @@ def seq2seq_pass(opened: Callable[[], Any], folder: Path) -> Seq2SeqPass:
         opened: What reads the network, anew each time that it is called.
         folder: Where its weights lie.
     """
-    way, expected = _untuned(opened(), folder)
-
-    def tuned() -> NDArray[np.float32]:
-        tune(way.net, folder)
-        return way(_sample(way.net))()
-
-    if problem := objection(tuned, expected, way.net.dtype):
-        # Its layers are not what they were: only a network that was read anew can be relied on.
-        _log.info("%s keeps its own layers: %s", folder.name, problem)
-        way, _ = _untuned(opened(), folder)
-    give_back()
-    return way
+    return tuned(opened, lambda net: _untuned(net, folder), lambda way: way(_sample(way.net))(), folder)
 
 
 def _untuned(net: Any, folder: Path) -> tuple[Seq2SeqPass, NDArray[np.float32]]:
@@ -155,7 +140,7 @@ def _untuned(net: Any, folder: Path) -> tuple[Seq2SeqPass, NDArray[np.float32]]:
     problem = objection(headed_apart, expected, net.dtype)
     if problem is None:
         return fast, expected
-    _log.info("%s is scored in a slower way: %s", folder.name, problem)
+    slower(folder, problem)
     return plain, expected
 
 

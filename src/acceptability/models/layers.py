@@ -109,7 +109,7 @@ def _replace(net: torch.nn.Module, head: torch.nn.Module) -> None:
 def _pack(net: torch.nn.Module) -> None:
     """Lay out the weights of every linear layer of a network for this CPU, one after another."""
     if not is_available(next(net.parameters()).dtype):
-        _log.info("this PyTorch has no packed linear layers for this CPU; its own are used")
+        _log.warning("this PyTorch has no packed linear layers for this CPU: its own, slower ones are used")
         return
     for parent in list(net.modules()):
         for name, layer in list(parent.named_children()):

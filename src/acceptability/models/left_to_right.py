@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections.abc import Callable, Sequence
 from itertools import chain
@@ -15,11 +14,8 @@ from numpy.typing import NDArray
 
 from acceptability.models import prefixes
 from acceptability.models.head import logprobs, most_places, on, picked, split
-from acceptability.models.layers import give_back, tune
-from acceptability.models.trial import objection
+from acceptability.models.trial import objection, slower, tuned
 from acceptability.models.trie import Ints, trie
-
-_log = logging.getLogger(__name__)
 
 Row: TypeAlias = tuple[Sequence[int], Sequence[int]]
 """The tokens of a text, and the places that are scored; what comes after the last of them need not be read."""
@@ -112,18 +108,7 @@ def causal_pass(opened: Callable[[], Any], folder: Path) -> CausalPass:
         opened: What reads the network, anew each time that it is called.
         folder: Where its weights lie.
     """
-    way, expected = _untuned(opened(), folder)
-
-    def tuned() -> NDArray[np.float32]:
-        tune(way.net, folder)
-        return _tried(way)
-
-    if problem := objection(tuned, expected, way.net.dtype):
-        # Its layers are not what they were: only a network that was read anew can be relied on.
-        _log.info("%s keeps its own layers: %s", folder.name, problem)
-        way, _ = _untuned(opened(), folder)
-    give_back()
-    return way
+    return tuned(opened, lambda net: _untuned(net, folder), _tried, folder)
 
 
 def _untuned(net: Any, folder: Path) -> tuple[CausalPass, NDArray[np.float32]]:
@@ -140,7 +125,7 @@ def _untuned(net: Any, folder: Path) -> tuple[CausalPass, NDArray[np.float32]]:
     if problem is None:
         return fast, expected
     net.set_attn_implementation(before)
-    _log.info("%s is scored in a slower way: %s", folder.name, problem)
+    slower(folder, problem)
     return plain, expected
 
 

@@ -6,7 +6,6 @@ follows its attention is computed there and nowhere else.
 
 from __future__ import annotations
 
-import logging
 import sys
 import threading
 from collections.abc import Callable
@@ -20,11 +19,9 @@ from numpy.typing import NDArray
 
 from acceptability.models.attention import attention
 from acceptability.models.head import Pending, logprobs, most_places, on, split
-from acceptability.models.layers import give_back, tune
-from acceptability.models.trial import Unfit, objection
+from acceptability.models.trial import Unfit, objection, slower, tuned
 from acceptability.models.trie import Ints
 
-_log = logging.getLogger(__name__)
 _NAME = "acceptability_tiles"
 _UNKNOWN = {"sliding_window", "softcap", "s_aux", "position_bias"}
 _now = threading.local()
@@ -112,18 +109,7 @@ def masked_pass(opened: Callable[[], Any], folder: Path) -> MaskedPass:
         opened: What reads the network, anew each time that it is called.
         folder: Where its weights lie.
     """
-    way, expected = _untuned(opened(), folder)
-
-    def tuned() -> NDArray[np.float32]:
-        tune(way.net, folder)
-        return _tried(way)
-
-    if problem := objection(tuned, expected, way.net.dtype):
-        # Its layers are not what they were: only a network that was read anew can be relied on.
-        _log.info("%s keeps its own layers: %s", folder.name, problem)
-        way, _ = _untuned(opened(), folder)
-    give_back()
-    return way
+    return tuned(opened, lambda net: _untuned(net, folder), _tried, folder)
 
 
 def _untuned(net: Any, folder: Path) -> tuple[MaskedPass, NDArray[np.float32]]:
@@ -139,7 +125,7 @@ def _untuned(net: Any, folder: Path) -> tuple[MaskedPass, NDArray[np.float32]]:
 
         if problem := objection(tried, expected, net.dtype):
             net.set_attn_implementation(before)
-            _log.info("%s is scored in a slower way: %s", folder.name, problem)
+            slower(folder, problem)
             break
         way = fast
     return way, expected

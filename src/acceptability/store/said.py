@@ -1,7 +1,7 @@
 """The one file that keeps what models said: model × query → tokens and log-probabilities, or logits.
 
 SQLite with a write-ahead log. The answers of a batch are one block and one transaction, so a
-killed run loses at most the batch in flight, and several processes may share the file.
+killed run loses at most the two batches in flight, and several processes may share the file.
 Every block carries a checksum; one that does not match it is an error, never a score.
 """
 
