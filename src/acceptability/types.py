@@ -177,6 +177,9 @@ def _framed(part: str) -> bytes:
     return len(coded).to_bytes(8, "big") + coded
 
 
+_NOTHING = _framed("")
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
     """What a model is asked: a text, perhaps after a context, perhaps only about a part of it.
@@ -209,7 +212,7 @@ class Query:
     def key(self) -> bytes:
         """A fingerprint that tells this query from all others."""
         # A rival is added only where there is one: what is stored for other queries keeps its key.
-        told = _framed(self.text) + _framed(self.context)
+        told = _framed(self.text) + (_framed(self.context) if self.context else _NOTHING)
         for part in (*(self.target or ()), *([self.rival] if self.rival else ())):
             told += _framed(str(part))
         return hashlib.sha256(told).digest()[:16]
