@@ -56,6 +56,10 @@ _OURS: dict[str, dict[str, str]] = {
         "Spearman": "acceptability.measures.correlation:Spearman",
         "MCC": "acceptability.measures.classification:MCC",
     },
+    "study": {
+        "adc": "acceptability.studies.adc:cells",
+        "niu-penn": "acceptability.studies.niu_penn:cells",
+    },
     "reduction": {
         name: f"acceptability.reductions:{target}"
         for name, target in {
@@ -83,6 +87,7 @@ _HINTS = {
     "model": "`acceptability models` lists the kinds and the named ones.",
     "engine": "The engines are: {names}.",
     "measure": "The measures are: {names}.",
+    "study": "The studies are: {names}; a study of your own is a TOML file.",
     "reduction": "The reductions are: {names}.",
 }
 

@@ -1,4 +1,6 @@
-"""``acceptability study``: a study that a short TOML file describes.
+"""``acceptability study``: a paper's tables computed again, or a study that a short TOML file describes.
+
+``acceptability study adc`` puts our numbers beside those that the paper prints. A study of one's own:
 
     title = "Two models on two suites"
     suites = ["starter", "mine.csv"]
@@ -21,13 +23,26 @@ from typing import Annotated, Any
 
 import typer
 
+from acceptability import registry
 from acceptability.cli.evaluate import show
-from acceptability.cli.shown import Json, arguments, bootstrap, check_writable, progress_bar, saved, talk
+from acceptability.cli.shown import (
+    Json,
+    arguments,
+    bootstrap,
+    check_writable,
+    print_json,
+    print_table,
+    progress_bar,
+    saved,
+    talk,
+)
 from acceptability.errors import SpellingError, suggestion
 from acceptability.measuring import evaluate_all
-from acceptability.models import delivered
+from acceptability.models import delivered, load_model
+from acceptability.report.cells import agreement, cell_table
 from acceptability.report.page import Section, write_page
 from acceptability.store.runs import save_run, unit_rows
+from acceptability.studies import study
 from acceptability.suites import entries, load_suite
 from acceptability.types import Result
 
@@ -37,10 +52,43 @@ _NUMBERS = ("resamples", "seed")
 
 
 def command(
-    file: Annotated[Path, typer.Argument(help="A TOML file: suites, models, reductions, measures, by, ...")],
-    page: Annotated[Path | None, typer.Option("--page", help="Write an HTML page too.")] = None,
+    name: Annotated[str, typer.Argument(help="A paper, such as adc, or a TOML file: suites, models, measures, ...")],
+    model: Annotated[
+        list[str] | None, typer.Option("--model", "-m", help="A model of yours, under the paper's protocol.")
+    ] = None,
+    page: Annotated[Path | None, typer.Option("--page", help="Write an HTML page too; for a TOML file.")] = None,
     as_json: Json = False,
 ) -> None:
+    """Compute a paper's tables again, or run the study that a TOML file describes."""
+    if name in registry.names("study") and not Path(name).is_file():
+        if page:
+            raise SpellingError("--page is for a study in a TOML file")
+        _paper(name, model or [], as_json)
+    elif model:
+        raise SpellingError(f"--model joins a paper's study; the models of {name} stand in the file")
+    elif not Path(name).suffix:
+        registry.find("study", name)
+    else:
+        _described(Path(name), page, as_json)
+
+
+def _paper(name: str, models: list[str], as_json: bool) -> None:
+    """Show every number of a paper with ours beside it."""
+    for each in models:
+        load_model(each)
+    with progress_bar() as progress:
+        found = study(name, models, progress=progress)
+    rows = [cell.as_row() for cell in found]
+    if as_json:
+        print_json(rows)
+    else:
+        for table in dict.fromkeys(cell.table for cell in found):
+            print_table(cell_table(table, [cell for cell in found if cell.table == table]))
+        talk(agreement(found))
+    saved(save_run("study", arguments(), rows, [], []))
+
+
+def _described(file: Path, page: Path | None, as_json: bool) -> None:
     """Run the study that a TOML file describes."""
     asked = _read(file)
     if page:

@@ -50,7 +50,7 @@ def catalog() -> tuple[Entry, ...]:
     """Return every suite that is known, in the order of the catalogs."""
     theirs = [Path(point.load()) for point in entry_points(group="acceptability.suites")]
     paths = [Path(__file__).with_name("catalog.toml"), *theirs]
-    return tuple(entry for path in paths for entry in _read(path))
+    return tuple(entry for path in paths for entry in read_entries(path))
 
 
 def entries(name: str) -> list[Entry]:
@@ -83,7 +83,8 @@ def unknown(name: str) -> UnknownName:
     return UnknownName("suite", name, known, hint=hint)
 
 
-def _read(path: Path) -> list[Entry]:
+def read_entries(path: Path) -> list[Entry]:
+    """Return the entries of a file of the catalog's form."""
     groups = tomllib.loads(path.read_text(encoding="utf-8"))["group"]
     return [_entry(group, suite) for group in groups for suite in group["suite"]]
 

@@ -1,0 +1,31 @@
+"""The papers' own tables, computed again: each number as printed, and ours beside it.
+
+A study is a module with a function ``cells`` and a TOML file of the same name that holds what the paper
+prints. What is printed stands beside our number and never takes its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from acceptability import registry
+from acceptability.protocols import Engine
+from acceptability.scoring import Progress
+from acceptability.studies.cells import Cell
+
+
+class Study(Protocol):
+    """What computes the numbers of a paper."""
+
+    def __call__(self, models: Sequence[str], *, engine: str | Engine, progress: Progress | None) -> list[Cell]:
+        """Return every number; models are those of the user, which join under the same protocol."""
+        ...
+
+
+def study(
+    name: str, models: Sequence[str] = (), *, engine: str | Engine = "local", progress: Progress | None = None
+) -> list[Cell]:
+    """Return the numbers of a paper, recomputed, with those of a user's own models beside them."""
+    found: Study = registry.find("study", name)
+    return found(models, engine=engine, progress=progress)

@@ -1,0 +1,101 @@
+"""A number as a paper prints it, and ours beside it."""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from importlib.resources import files
+
+from acceptability.errors import MeasureError
+
+Key = tuple[str, str, str]
+"""Table, row and column."""
+
+_NUMBER = re.compile(r"[+-]?(\d*)\.?(\d*)")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One place of a table or figure.
+
+    Args:
+        paper: What the paper prints there, as it prints it; None where it prints nothing.
+        ours: What we computed; None where nothing could be, and the note says why.
+        source: What ours was computed from: "published scores", or "re-scored with MODEL".
+        agrees: Whether ours, rounded as the paper rounds, is what it prints; None where there is nothing to compare.
+        note: Why the two differ, or what to know about either.
+    """
+
+    table: str
+    row: str
+    column: str
+    paper: str | None
+    ours: float | str | None
+    source: str
+    agrees: bool | None
+    note: str = ""
+
+    def as_row(self) -> dict[str, object]:
+        """Return the cell as one flat row, for JSON and tables."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Printed:
+    """What a paper prints in one place.
+
+    Args:
+        note: Why it cannot be reproduced, where that is known.
+    """
+
+    value: str
+    page: str = ""
+    note: str = ""
+
+
+def printed(study: str) -> dict[Key, Printed]:
+    """Return what a paper prints, by table, row and column, from the TOML file of its study.
+
+    The file has entries ``[[value]]`` with table, row, column, value (a text, as printed), and perhaps page and note.
+    """
+    text = files("acceptability.studies").joinpath(f"{study}.toml").read_text(encoding="utf-8")
+    found: dict[Key, Printed] = {}
+    for each in tomllib.loads(text)["value"]:
+        key = each["table"], each["row"], each["column"]
+        if key in found:
+            raise MeasureError(f"{study}.toml has two values for {' / '.join(key)}")
+        found[key] = Printed(each["value"], str(each.get("page", "")), each.get("note", ""))
+    return found
+
+
+def beside(values: Mapping[Key, Printed], key: Key, ours: float | str | None, source: str, *, note: str = "") -> Cell:
+    """Return our number beside what the paper prints in the same place.
+
+    >>> place = ("Table 1", "BERT", "ADC")
+    >>> cell = beside({place: Printed(".36")}, place, 0.3645, "published scores")
+    >>> cell.paper, cell.agrees
+    ('.36', True)
+    """
+    there = values.get(key)
+    agrees = None if there is None or ours is None else same(ours, there.value)
+    known = there.note if there and not agrees else ""
+    return Cell(*key, there.value if there else None, ours, source, agrees, "; ".join(filter(None, (note, known))))
+
+
+def same(ours: float | str, theirs: str) -> bool:
+    """Tell whether our number, rounded as theirs is printed, is theirs.
+
+    >>> same(0.7666, ".77"), same(0.7649, ".77"), same("782/869", "782/869"), same(85.24, "85.2")
+    (True, False, True, True)
+    """
+    if isinstance(ours, str):
+        return ours == theirs
+    plain = theirs.strip().rstrip("%").strip().replace("−", "-").replace(",", "")
+    match = _NUMBER.fullmatch(plain)
+    if match is None or not (match[1] or match[2]) or not math.isfinite(ours):
+        return False
+    # Half a unit of the last printed digit, and a little for numbers that lie on the edge.
+    return abs(ours - float(plain)) <= 0.5 * 10.0 ** -len(match[2]) + 1e-9
