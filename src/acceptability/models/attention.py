@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 _TILE = 64
 _SHORT = 64
@@ -64,15 +65,17 @@ def _plainly(query: Any, key: Any, value: Any, causal: bool, scaling: float | No
 
 
 def _attended(query: Any, key: Any, value: Any, mask: Any, causal: bool, scaling: float | None) -> Any:
-    return torch.nn.functional.scaled_dot_product_attention(
-        query.transpose(1, 2),
-        key.transpose(1, 2),
-        value.transpose(1, 2),
-        attn_mask=mask,
-        is_causal=causal,
-        scale=scaling,
-        enable_gqa=key.shape[2] != query.shape[2],
-    )
+    # Not cuDNN's: it makes a plan for each new shape, and among sentences nearly every shape is new.
+    with sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]):
+        return torch.nn.functional.scaled_dot_product_attention(
+            query.transpose(1, 2),
+            key.transpose(1, 2),
+            value.transpose(1, 2),
+            attn_mask=mask,
+            is_causal=causal,
+            scale=scaling,
+            enable_gqa=key.shape[2] != query.shape[2],
+        )
 
 
 def _banded(length: int, window: int, causal: bool, device: Any) -> Any:
