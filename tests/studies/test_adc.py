@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 from acceptability.studies import adc_examples, adc_scores, adc_tables
+from acceptability.studies.adc import _own as own_cells
 from acceptability.studies.adc import cells
 from acceptability.studies.cells import Cell, printed
 from acceptability.studies.files import published
 from acceptability.text import dict_rows
+from acceptability.types import Scores
 
 pytestmark = pytest.mark.usefixtures("data")
 
@@ -157,3 +159,13 @@ def test_a_users_model_joins_under_the_same_protocol() -> None:
     met = [places[place].ours * 2365 for place in criteria]
     assert met == pytest.approx([round(each) for each in met], abs=1e-6)
     assert all(cell.paper is None and cell.agrees is None and cell.note == "lp()" for cell in own)
+
+
+def test_what_is_undefined_for_a_users_model_says_why() -> None:
+    suite = loaded().suite
+    flat = Scores({each.id: 1.0 for each in suite.sentences}, "flat", reduction="lp()")
+    places = {(cell.table, cell.column): cell for cell in own_cells(suite, flat, "flat")}
+    assert places["Table 1", "BLiMP"].ours == 0.0
+    for place in (("Table 1", "ADC 0.5"), ("Figure 1", "flat"), ("Figure 4", "sentences: r")):
+        assert places[place].ours is None
+        assert "same" in places[place].note
