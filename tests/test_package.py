@@ -23,7 +23,7 @@ RANKS = [
     {"reductions"},
     {"store", "engine"},
     {"scoring", "review"},
-    {"measuring", "precision"},
+    {"measuring", "differing", "precision"},
     {"studies"},
     {"report"},
     {"cli"},

@@ -36,13 +36,14 @@ from acceptability.cli.shown import (
     saved,
     talk,
 )
-from acceptability.errors import SpellingError, suggestion
+from acceptability.errors import SpellingError, UnknownName, suggestion
 from acceptability.measuring import evaluate_all
 from acceptability.models import delivered, load_model
-from acceptability.report.cells import agreement, cell_table
+from acceptability.report.cells import agreement, cell_table, write_csv
 from acceptability.report.page import Section, write_page
 from acceptability.store.runs import save_run, unit_rows
 from acceptability.studies import study
+from acceptability.studies.cells import Cell
 from acceptability.suites import entries, load_suite
 from acceptability.types import Result
 
@@ -56,6 +57,10 @@ def command(
     model: Annotated[
         list[str] | None, typer.Option("--model", "-m", help="A model of yours, under the paper's protocol.")
     ] = None,
+    table: Annotated[
+        str | None, typer.Option("--table", help="Only this table or figure of a paper, such as 'Table 1'.")
+    ] = None,
+    csv: Annotated[Path | None, typer.Option("--csv", help="Write a paper's cells into a CSV file too.")] = None,
     page: Annotated[Path | None, typer.Option("--page", help="Write an HTML page too; for a TOML file.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -63,29 +68,44 @@ def command(
     if name in registry.names("study") and not Path(name).is_file():
         if page:
             raise SpellingError("--page is for a study in a TOML file")
-        _paper(name, model or [], as_json)
+        _paper(name, model or [], table, csv, as_json)
     elif model:
         raise SpellingError(f"--model joins a paper's study; the models of {name} stand in the file")
+    elif table or csv:
+        raise SpellingError(f"--table and --csv are for a paper's study, and {name} is none")
     elif not Path(name).suffix:
         registry.find("study", name)
     else:
         _described(Path(name), page, as_json)
 
 
-def _paper(name: str, models: list[str], as_json: bool) -> None:
-    """Show every number of a paper with ours beside it."""
+def _paper(name: str, models: list[str], table: str | None, csv: Path | None, as_json: bool) -> None:
+    """Show every number of a paper with ours beside it; that some do not agree is a finding, not a failure."""
     for each in models:
         load_model(each)
+    if csv:
+        check_writable(csv)
     with progress_bar() as progress:
-        found = study(name, models, progress=progress)
+        found = _of_table(study(name, models, progress=progress), table)
     rows = [cell.as_row() for cell in found]
     if as_json:
         print_json(rows)
     else:
-        for table in dict.fromkeys(cell.table for cell in found):
-            print_table(cell_table(table, [cell for cell in found if cell.table == table]))
+        for each in dict.fromkeys(cell.table for cell in found):
+            print_table(cell_table(each, [cell for cell in found if cell.table == each]))
         talk(agreement(found))
+    if csv:
+        write_csv(csv, found)
     saved(save_run("study", arguments(), rows, [], []))
+
+
+def _of_table(cells: list[Cell], table: str | None) -> list[Cell]:
+    """Return the cells of one table, or all of them."""
+    known = list(dict.fromkeys(cell.table for cell in cells))
+    kept = [cell for cell in cells if table is None or cell.table.lower() == table.lower()]
+    if table is not None and not kept:
+        raise UnknownName("table", table, known, hint=f"There are: {', '.join(known)}.")
+    return kept
 
 
 def _described(file: Path, page: Path | None, as_json: bool) -> None:

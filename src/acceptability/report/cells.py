@@ -1,11 +1,16 @@
-"""A paper's numbers and ours, side by side, in the terminal."""
+"""A paper's numbers and ours, side by side, in the terminal and in a file."""
 
 from __future__ import annotations
 
+import csv
+import re
 from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
 
 from rich.table import Table
 
+from acceptability.errors import ReportError
 from acceptability.report.table import add_row
 from acceptability.studies.cells import Cell
 
@@ -17,22 +22,55 @@ def cell_table(title: str, cells: Sequence[Cell]) -> Table:
     table = Table(title=title, title_justify="left", header_style="bold", pad_edge=False)
     for name in ("row", "column"):
         table.add_column(name, overflow="fold")
-    for name in ("paper", "ours", "agrees"):
-        table.add_column(name, justify="right", no_wrap=True)
+    for name, shown in (("paper", [cell.paper or "–" for cell in cells]), ("ours", list(map(_shown, cells)))):
+        # A number stays in one line; a sentence may take several.
+        table.add_column(name, justify="right", overflow="fold", no_wrap=max(map(len, shown), default=0) < 20)
+    table.add_column("agrees", justify="right", no_wrap=True)
     for name in ("source", "note"):
         table.add_column(name, overflow="fold")
     for cell in cells:
-        shown = f"{cell.ours:.4f}" if isinstance(cell.ours, float) else str("–" if cell.ours is None else cell.ours)
-        signs = cell.paper or "–", shown, _SIGNS[cell.agrees]
+        signs = cell.paper or "–", _shown(cell), _SIGNS[cell.agrees]
         add_row(table, cell.row, cell.column, *signs, cell.source, cell.note)
     return table
 
 
+def _shown(cell: Cell) -> str:
+    """Return our number with as many digits as the paper's has, and at least four."""
+    if cell.ours is None:
+        return "–"
+    if not isinstance(cell.ours, float):
+        return str(cell.ours)
+    digits = re.fullmatch(r"[^.]*\.(\d+)\D*", cell.paper or "")
+    return f"{cell.ours:.{max(4, len(digits[1]) if digits else 0)}f}"
+
+
 def agreement(cells: Sequence[Cell]) -> str:
-    """Return in a sentence how many of a paper's numbers came out again.
+    """Return in a few words how many of a paper's numbers came out again, for each table where there are several.
 
     >>> agreement([Cell("Table 1", "a", "b", ".5", 0.5, "published scores", True)])
     '1 of 1 printed numbers came out again.'
     """
     compared = [cell for cell in cells if cell.agrees is not None]
-    return f"{sum(cell.agrees is True for cell in compared)} of {len(compared)} printed numbers came out again."
+    second_hand = sum(cell.is_second_hand for cell in compared)
+    open_ones = sum(cell.paper is not None and cell.agrees is None for cell in cells)
+    tables = list(dict.fromkeys(cell.table for cell in compared))
+    said = f"{_count(compared)} printed numbers came out again"
+    said += f", {second_hand} of them second-hand: see their notes" if second_hand else ""
+    said += f"; {open_ones} more cannot be computed from what is published." if open_ones else "."
+    parts = [f"{table} {_count([cell for cell in compared if cell.table == table])}" for table in tables]
+    return f"{said} {', '.join(parts)}." if len(parts) > 1 else said
+
+
+def _count(compared: Sequence[Cell]) -> str:
+    return f"{sum(cell.agrees is True for cell in compared)} of {len(compared)}"
+
+
+def write_csv(path: Path, cells: Sequence[Cell]) -> None:
+    """Write the cells into a CSV file, a row each."""
+    try:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, [field.name for field in fields(Cell)])
+            writer.writeheader()
+            writer.writerows(cell.as_row() for cell in cells)
+    except OSError as error:
+        raise ReportError(f"cannot write {path}: {error}") from error

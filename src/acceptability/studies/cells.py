@@ -14,6 +14,7 @@ from acceptability.errors import MeasureError
 Key = tuple[str, str, str]
 """Table, row and column."""
 
+_SECOND_HAND = "printed value: "
 _NUMBER = re.compile(r"[+-]?(\d*)\.?(\d*)")
 
 
@@ -38,6 +39,11 @@ class Cell:
     agrees: bool | None
     note: str = ""
 
+    @property
+    def is_second_hand(self) -> bool:
+        """Whether what the paper prints was taken from elsewhere than its text, as the note says."""
+        return _SECOND_HAND in self.note
+
     def as_row(self) -> dict[str, object]:
         """Return the cell as one flat row, for JSON and tables."""
         return asdict(self)
@@ -49,17 +55,20 @@ class Printed:
 
     Args:
         note: Why it cannot be reproduced, where that is known.
+        origin: Where the value was taken from, if not from the paper's own text; always shown.
     """
 
     value: str
     page: str = ""
     note: str = ""
+    origin: str = ""
 
 
 def printed(study: str) -> dict[Key, Printed]:
     """Return what a paper prints, by table, row and column, from the TOML file of its study.
 
-    The file has entries ``[[value]]`` with table, row, column, value (a text, as printed), and perhaps page and note.
+    The file has entries ``[[value]]`` with table, row, column, value (a text, as printed), and perhaps page,
+    note and origin.
     """
     text = files("acceptability.studies").joinpath(f"{study}.toml").read_text(encoding="utf-8")
     found: dict[Key, Printed] = {}
@@ -67,7 +76,7 @@ def printed(study: str) -> dict[Key, Printed]:
         key = each["table"], each["row"], each["column"]
         if key in found:
             raise MeasureError(f"{study}.toml has two values for {' / '.join(key)}")
-        found[key] = Printed(each["value"], str(each.get("page", "")), each.get("note", ""))
+        found[key] = Printed(each["value"], str(each.get("page", "")), each.get("note", ""), each.get("origin", ""))
     return found
 
 
@@ -82,17 +91,25 @@ def beside(values: Mapping[Key, Printed], key: Key, ours: float | str | None, so
     there = values.get(key)
     agrees = None if there is None or ours is None else same(ours, there.value)
     known = there.note if there and not agrees else ""
-    return Cell(*key, there.value if there else None, ours, source, agrees, "; ".join(filter(None, (note, known))))
+    origin = f"{_SECOND_HAND}{there.origin}" if there and there.origin else ""
+    notes = "; ".join(filter(None, (note, known, origin)))
+    return Cell(*key, there.value if there else None, ours, source, agrees, notes)
 
 
 def same(ours: float | str, theirs: str) -> bool:
     """Tell whether our number, rounded as theirs is printed, is theirs.
 
+    A printed bound, such as "< 0.0001", is met or not.
+
     >>> same(0.7666, ".77"), same(0.7649, ".77"), same("782/869", "782/869"), same(85.24, "85.2")
     (True, False, True, True)
+    >>> same(0.00003, "< .0001"), same(0.12, "< .0001")
+    (True, False)
     """
     if isinstance(ours, str):
         return ours == theirs
+    if theirs.startswith("<"):
+        return ours < float(theirs[1:])
     plain = theirs.strip().rstrip("%").strip().replace("−", "-").replace(",", "")
     match = _NUMBER.fullmatch(plain)
     if match is None or not (match[1] or match[2]) or not math.isfinite(ours):

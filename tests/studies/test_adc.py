@@ -1,0 +1,171 @@
+"""Vázquez Martínez (2021), The Acceptability Delta Criterion: what comes out again from the published scores."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+
+import numpy as np
+import pytest
+
+from acceptability.studies import adc_examples, adc_scores, adc_tables
+from acceptability.studies.adc import _own as own_cells
+from acceptability.studies.adc import cells
+from acceptability.studies.cells import Cell, printed
+from acceptability.studies.files import published
+from acceptability.text import dict_rows
+from acceptability.types import Scores
+
+pytestmark = pytest.mark.usefixtures("data")
+
+COUNTS = {
+    "BERT base-uncased MLM": (2016, 862, 1493, 2008),
+    "BERT large-uncased MLM": (2049, 894, 1555, 2031),
+    "BERT large-cased MLM": (2061, 890, 1563, 2053),
+    "BERT base-uncased CoLA": (2163, 677, 1272, 2133),
+    "BERT large-uncased CoLA": (2169, 735, 1333, 2145),
+    "BERT large-cased CoLA": (2213, 726, 1326, 2187),
+    "trigram SLOR": (1781, 712, 1230, 1759),
+    "trigram log-prob": (1586, 390, 778, 1580),
+}
+NOT_AGAIN = {
+    ("Text", "abstract", "sentence types"): 522,
+    ("Text", "abstract", "sentences"): 4178,
+    ("Text", "section 4", "LI pairwise phenomena"): 147,
+    ("Text", "section 4", "Adger sentence types"): 222,
+    ("Text", "section 6", "sentences"): 4178,
+    ("Text", "section 8", "r of BERT large-uncased CoLA above that of SLOR"): 0.0047817,
+    ("Text", "section 8", "r of BERT large-cased CoLA above that of SLOR"): 0.0013434,
+    ("Figure 1, caption", "all correlations", "largest p"): 0.2867706,
+    ("Appendix E", "BERT large-cased CoLA", "pairs"): 59,
+    ("Table 6", "ch6.108-109.g.06 > ch6.106.*.06", "acceptable: sentence"): (
+        "Jenny would accurately have calculatd the results."
+    ),
+    ("Table 7", "34.1.basilico.62.g.01 > 34.1.basilico.62.*.01", "unacceptable: BERT"): -1.3816967,
+}
+
+
+@cache
+def found() -> list[Cell]:
+    return cells()
+
+
+@cache
+def loaded() -> adc_scores.Published:
+    return adc_scores.load()
+
+
+def of(table: str) -> list[Cell]:
+    return [cell for cell in found() if cell.table == table]
+
+
+def test_the_counts_behind_table_1() -> None:
+    data = loaded()
+    assert {name: tuple(adc_tables.counts(data, name).values()) for name in data.judges} == COUNTS
+
+
+def test_all_32_cells_of_table_1_come_out_again() -> None:
+    assert [cell.agrees for cell in of("Table 1")] == [True] * 32
+
+
+def test_all_81_correlations_of_figure_1_come_out_again() -> None:
+    assert [cell.agrees for cell in of("Figure 1")] == [True] * 81
+    assert all(cell.is_second_hand for cell in of("Figure 1"))
+
+
+def test_figure_1_is_what_numpy_makes_of_the_published_gaps() -> None:
+    columns = {"human": "human_judge_delta"}
+    columns |= {f"BERT {size} CoLA": f"bert-{size}_acc_zscore-delta" for size in adc_scores.SIZES}
+    columns |= {f"BERT {size} MLM": f"bert-{size}_mlm_zscore-delta" for size in adc_scores.SIZES}
+    columns |= {"trigram SLOR": "slor_zscore-delta", "trigram log-prob": "logProb_zscore-delta"}
+    path = "output/li-adger_min_pairs_all_models.csv"
+    rows = [row for _, row in dict_rows(published("li_adger/published")[path], path) if row["human_judge_delta"]]
+    wanted = np.corrcoef([[float(row[column]) for row in rows] for column in columns.values()])
+    ours = {(cell.row, cell.column): cell.ours for cell in of("Figure 1")}
+    got = [[ours[first, second] for second in columns] for first in columns]
+    np.testing.assert_allclose(got, wanted, atol=1e-12)
+
+
+def test_what_does_not_come_out_again_is_shown_with_a_reason() -> None:
+    wrong = {(cell.table, cell.row, cell.column): cell for cell in found() if cell.agrees is False}
+    assert set(wrong) == set(NOT_AGAIN)
+    for place, ours in NOT_AGAIN.items():
+        assert wrong[place].ours == (pytest.approx(ours, abs=1e-7) if isinstance(ours, float) else ours)
+        assert wrong[place].note
+
+
+def test_three_correlations_have_no_small_p() -> None:
+    (cell,) = of("Figure 1, caption")
+    assert "3 of 36" in cell.note
+    assert all(f"BERT {size} CoLA with trigram log-prob" in cell.note for size in adc_scores.SIZES)
+
+
+def test_every_printed_value_stands_in_one_cell() -> None:
+    places = Counter((cell.table, cell.row, cell.column) for cell in found())
+    assert set(places.values()) == {1}
+    values = printed("adc")
+    assert {place for place in places if place in values} == set(values)
+    assert all(values[cell.table, cell.row, cell.column].value == cell.paper for cell in found() if cell.paper)
+
+
+def test_what_cannot_be_computed_says_why() -> None:
+    without = [cell for cell in found() if cell.ours is None]
+    assert Counter(cell.table for cell in without) == {"Table 5": 36, "Text": 1, "Figure 2": 1, "Figure 3": 1}
+    assert all(cell.note for cell in without)
+
+
+@pytest.mark.parametrize("table", ["Table 6", "Table 7", "Table 8"])
+def test_each_printed_pair_answers_the_question_of_its_table(table: str) -> None:
+    asked = [cell for cell in of(table) if cell.column == "answers the question"]
+    assert [cell.ours for cell in asked] == ["yes"] * 4
+
+
+def test_how_many_pairs_answer_the_questions() -> None:
+    data = loaded()
+    each = [len(adc_examples.past_people(data, data.judges[name])) for name in adc_scores.COLA]
+    assert each == [61, 58, 59]
+    answers = adc_examples.not_people(data), adc_examples.only_classifiers(data), adc_examples.only_trigram(data)
+    assert list(map(len, answers)) == [42, 340, 425]
+    assert all(pair.human_gap < 0 for pair in answers[0].values())
+
+
+def test_the_value_of_table_7_that_differs_is_another_models() -> None:
+    assert loaded().z("BERT large-uncased CoLA")["34.1.basilico.62.*.01"] == pytest.approx(-1.41472, abs=5e-6)
+
+
+def test_the_lines_of_figure_4_pass_through_the_means() -> None:
+    ours = {(cell.row, cell.column): cell.ours for cell in of("Figure 4")}
+    gaps = loaded().gaps()
+    for name in (*adc_scores.COLA, *adc_scores.MLM):
+        slope, intercept = ours[name, "pairs: slope"], ours[name, "pairs: intercept"]
+        assert slope * gaps[name].mean() + intercept == pytest.approx(gaps["human"].mean())
+        assert ours[name, "pairs: n"] == 2365
+        assert ours[name, "sentences: n"] == 4176
+
+
+def test_the_rows_behind_figures_2_and_3_are_counted() -> None:
+    assert len({cell.row for cell in of("Figure 2")}) == 1 + 15
+    assert len({cell.row for cell in of("Figure 3")}) == 1 + 63
+    ours = {(cell.table, cell.row, cell.column): cell.ours for cell in found()}
+    assert ours["Figure 2", "Simple", "sentences"] == ours["Figure 3", "Simple", "sentences"] == 87
+
+
+def test_a_users_model_joins_under_the_same_protocol() -> None:
+    own = [cell for cell in cells(["uniform"]) if cell.source == "re-scored with uniform"]
+    places = {(cell.table, cell.column): cell for cell in own}
+    criteria = [("Table 1", name) for name in ("BLiMP", "ADC 0.5", "ADC 1.0", "ADC 5.0")]
+    assert list(places) == [*criteria, ("Figure 1", "uniform"), ("Figure 4", "sentences: r")]
+    # Shares of the same 2,365 pairs as the paper's own rows.
+    met = [places[place].ours * 2365 for place in criteria]
+    assert met == pytest.approx([round(each) for each in met], abs=1e-6)
+    assert all(cell.paper is None and cell.agrees is None and cell.note == "lp()" for cell in own)
+
+
+def test_what_is_undefined_for_a_users_model_says_why() -> None:
+    suite = loaded().suite
+    flat = Scores({each.id: 1.0 for each in suite.sentences}, "flat", reduction="lp()")
+    places = {(cell.table, cell.column): cell for cell in own_cells(suite, flat, "flat")}
+    assert places["Table 1", "BLiMP"].ours == 0.0
+    for place in (("Table 1", "ADC 0.5"), ("Figure 1", "flat"), ("Figure 4", "sentences: r")):
+        assert places[place].ours is None
+        assert "same" in places[place].note

@@ -1,0 +1,112 @@
+"""A number as a paper prints it, and ours beside it: when the two agree, and how they are shown."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from acceptability.cli import app
+from acceptability.errors import MeasureError, ReportError, UnknownName
+from acceptability.report.cells import agreement, cell_table, write_csv
+from acceptability.studies import cells as module
+from acceptability.studies.cells import Cell, Printed, beside, printed, same
+
+PLACE = ("Table 1", "BERT", "ADC")
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "agree"),
+    [
+        (0.3645, "0.364", True),
+        (0.3646, "0.364", False),
+        (-0.0322, "−0.032", True),
+        (2365, "2,365", True),
+        (93.57, "94%", True),
+        (0.00001, "< .0001", True),
+        (0.0001, "< .0001", False),
+        (0.3, "N/A", False),
+        (float("inf"), "1", False),
+        ("yes", "no", False),
+    ],
+)
+def test_two_numbers_agree_if_ours_rounds_to_theirs(ours: float | str, theirs: str, agree: bool) -> None:
+    assert same(ours, theirs) is agree
+
+
+def test_a_known_reason_is_told_only_where_the_numbers_differ() -> None:
+    values = {PLACE: Printed("0.36", note="a slip")}
+    assert beside(values, PLACE, 0.36, "published scores").note == ""
+    assert beside(values, PLACE, 0.40, "published scores", note="3 of 5").note == "3 of 5; a slip"
+
+
+def test_what_was_not_taken_from_the_text_is_always_told_and_counted() -> None:
+    cell = beside({PLACE: Printed("0.36", origin="a figure")}, PLACE, 0.36, "published scores")
+    assert cell.note == "printed value: a figure"
+    assert agreement([cell]) == "1 of 1 printed numbers came out again, 1 of them second-hand: see their notes."
+
+
+def test_where_nothing_is_printed_or_computed_nothing_is_compared() -> None:
+    assert beside({}, PLACE, 0.36, "published scores") == Cell(*PLACE, None, 0.36, "published scores", None)
+    assert beside({PLACE: Printed("1", note="lost")}, PLACE, None, "none") == Cell(
+        *PLACE, "1", None, "none", None, "lost"
+    )
+
+
+def test_a_value_that_is_written_twice_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = '{ table = "T", row = "r", column = "c", value = "1" }'
+    (tmp_path / "twice.toml").write_text(f"value = [{row}, {row}]")
+    monkeypatch.setattr(module, "files", lambda package: tmp_path)
+    with pytest.raises(MeasureError, match="two values for T / r / c"):
+        printed("twice")
+
+
+def test_the_summary_counts_for_each_table() -> None:
+    cells = [
+        Cell("Table 1", "a", "x", "1", 1, "s", True),
+        Cell("Table 1", "a", "y", "1", 2, "s", False),
+        Cell("Table 2", "a", "x", "1", None, "s", None, "lost"),
+        Cell("Table 3", "a", "x", "yes", "yes", "s", True),
+    ]
+    wanted = "2 of 3 printed numbers came out again; 1 more cannot be computed from what is published."
+    assert agreement(cells) == f"{wanted} Table 1 1 of 2, Table 3 1 of 1."
+
+
+def test_our_number_is_shown_with_the_digits_of_the_paper() -> None:
+    console = Console(width=150, record=True, file=io.StringIO())
+    cells = [Cell(*PLACE, "-1.41472", -1.381696, "s", False), Cell(*PLACE, ".4", 0.40001, "s", True)]
+    console.print(cell_table("Table 1", [*cells, Cell(*PLACE, None, 7, "s", None)]))
+    shown = console.export_text()
+    assert "-1.38170" in shown
+    assert "0.4000 " in shown
+    assert " 7 " in shown
+
+
+def test_cells_are_written_to_a_file(tmp_path: Path) -> None:
+    cell = Cell(*PLACE, "0.36", 0.3645, "published scores", True)
+    write_csv(tmp_path / "cells.csv", [cell])
+    with (tmp_path / "cells.csv").open(encoding="utf-8", newline="") as file:
+        assert [row["ours"] for row in csv.DictReader(file)] == ["0.3645"]
+    with pytest.raises(ReportError, match="cannot write"):
+        write_csv(tmp_path, [cell])
+
+
+def test_one_table_can_be_asked_for(data: Path, tmp_path: Path) -> None:
+    file = tmp_path / "adc.csv"
+    done = CliRunner().invoke(app, ["study", "adc", "--table", "table 7", "--csv", str(file), "--json"])
+    assert done.exit_code == 0, "a number that does not come out again is a finding, not a failure"
+    rows = json.loads(done.stdout)
+    assert {row["table"] for row in rows} == {"Table 7"}
+    assert False in {row["agrees"] for row in rows}
+    assert len(file.read_text(encoding="utf-8").splitlines()) == len(rows) + 1
+
+
+def test_a_table_that_is_not_there_gets_a_suggestion(data: Path) -> None:
+    done = CliRunner().invoke(app, ["study", "adc", "--table", "Tabel 7"])
+    assert isinstance(done.exception, UnknownName)
+    assert "Did you mean 'Table 7'" in str(done.exception)
