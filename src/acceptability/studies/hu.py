@@ -4,8 +4,8 @@ A combination is a model, an experiment and a pronoun. Its sets all have the sam
 order, so it is a table: a row a set, a column a string, each string of one of three classes.
 
 Traps: the published accuracies take the ungrammatical strings from the column ``grammatical`` of the stimuli, which
-is wrong on 1,120 rows of exp1a themselves; the classes here follow ``mismatch_position``, which is right. Where all
-three means tie, as nearly always for the 5-gram, the published accuracies count a set as right once in three, at random.
+is wrong on 1,120 rows of exp1a themselves; the classes here follow ``mismatch_position``, which is right. Where the
+three means tie, as nearly always for the 5-gram, the published accuracies count a set as right once in three, by lot.
 Surprisals are in bits.
 """
 

@@ -17,6 +17,8 @@ Flags = NDArray[np.bool_]
 def mann_whitney(first: Floats, second: Floats) -> Floats:
     """Return the two-sided p of each row: by the normal approximation, corrected for ties and continuity.
 
+    Where all values of a row are equal nothing tells the groups apart, and p is 1.
+
     >>> mann_whitney(np.array([[1.0, 2.0, 3.0]]), np.array([[4.0, 5.0, 6.0]])).round(4)
     array([0.0809])
     """
@@ -67,4 +69,4 @@ def point_biserial(scores: Floats, is_good: Flags) -> Floats:
     centred = scores - scores.mean(axis=1, keepdims=True)
     lengths = np.sqrt((centred**2).sum(axis=1) * (labels @ labels))
     varies = scores.min(axis=1) < scores.max(axis=1)
-    return np.divide(centred @ labels, lengths, out=np.full(len(scores), np.nan), where=varies)
+    return np.asarray(np.divide(centred @ labels, lengths, out=np.full(len(scores), np.nan), where=varies))
