@@ -190,6 +190,16 @@ def test_combinations_are_all_there() -> None:
 
 
 @pytest.mark.usefixtures("data")
+def test_surprisals_are_in_bits() -> None:
+    """BERT's come from probabilities in float32: two to their negative power is one, e to it is none."""
+    bits = by_name()["exp1b-ml-comp bert himself"].surprisals.ravel()
+    for base, is_exact in ((2.0, True), (np.e, False)):
+        probabilities = base**-bits
+        off = np.abs(probabilities.astype(np.float32) - probabilities) / probabilities
+        assert (off.max() < 1e-14) == is_exact
+
+
+@pytest.mark.usefixtures("data")
 def test_minimal_structures() -> None:
     suite = load_suite("li_adger")
     structures = minimal_structures(suite)

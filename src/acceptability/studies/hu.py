@@ -16,16 +16,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from acceptability.errors import SuiteError
 from acceptability.studies.files import published
+from acceptability.studies.per_set import Flags
 from acceptability.suites import load_suite
 from acceptability.text import dict_rows
 from acceptability.types import Floats, Sentence, Suite
 
-Flags = NDArray[np.bool_]
 Key = tuple[str, str, str]
+"""Experiment, model and pronoun."""
 
 NEURAL = ("bert", "trans", "jrnn", "grnn")
 """The models whose sets Niu and Penn test; the 5-gram gives most strings of a set the same surprisal."""
