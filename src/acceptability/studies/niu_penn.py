@@ -1,0 +1,112 @@
+"""Niu and Penn (2020), "Grammaticality and Language Modelling": every number that follows from published data.
+
+Sections 3 and 4 test and correlate the surprisals of Hu, Chen and Levy (2020) anew. Tables 1 to 6 are of models
+that were not published; what is printed there is shown, is compared with itself where it contradicts itself, and
+a model of the user's own joins Tables 2, 3 and 5 under the paper's protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from acceptability.protocols import Engine
+from acceptability.scoring import Progress
+from acceptability.studies.cells import Cell, Key, Printed, beside, printed, same
+from acceptability.studies.hu import combinations
+from acceptability.studies.hu_accuracy import accuracy_cells
+from acceptability.studies.minimal import minimal_structures
+from acceptability.studies.niu_penn_models import rescored
+from acceptability.studies.niu_penn_sets import set_cells
+from acceptability.suites import load_suite
+from acceptability.types import Suite
+
+_NOT_COMPUTED = "not computed"
+_ITSELF = "the paper's own tables"
+_SENTENCES = "published sentences"
+
+_NEEDS = {
+    "Table 1": "needs a model trained by our recipes, and the test sets of the BNC and of WikiText-103",
+    "Table 2": "needs a model trained by our recipes: give --model",
+    "Table 3": "needs a model trained by our recipes: give --model",
+    "Table 4": "the microgroups of CoLA are not published, so that no model can fill this",
+    "Table 5": "needs a model trained by our recipes: give --model",
+    "Table 6": "the 36 strings of the BNC are not published, so that no model can fill this",
+}
+_TRAINED = ("Mikolov", "QRNN regular", "QRNN TAS")
+
+
+def cells(
+    models: Sequence[str] = (), *, engine: str | Engine = "local", progress: Progress | None = None
+) -> list[Cell]:
+    """Return every number of the paper with ours beside it, and those of a user's models."""
+    values = printed("niu_penn")
+    every = combinations()
+    found = [*set_cells(values, every), *accuracy_cells(every), *_counts(values), *_contradictions(values)]
+    asked = [cell for model in models for cell in rescored(model, engine=engine, progress=progress)]
+    for table, note in _NEEDS.items():
+        found += [beside(values, key, None, _NOT_COMPUTED, note=note) for key in values if key[0] == table]
+        found += [cell for cell in asked if cell.table == table]
+    return found
+
+
+def _counts(values: Mapping[Key, Printed]) -> list[Cell]:
+    """Return how many sentences the paper's corpora have, as told in section 5."""
+    told = [key for key in values if key[0] in ("Section 5.1", "Section 5.2", "Section 5.6")]
+    known = _cola() | _li(load_suite("li_adger")) | _nonsense(load_suite("niu_penn2020"))
+    return [beside(values, key, known.get(key[1:]), _SENTENCES if key[1:] in known else _NOT_COMPUTED) for key in told]
+
+
+def _cola() -> dict[tuple[str, str], int]:
+    train, *dev = (
+        len(load_suite(f"cola/{part}").sentences) for part in ("train", "in_domain_dev", "out_of_domain_dev")
+    )
+    return {("CoLA", "training set"): train, ("CoLA", "development sets"): sum(dev)}
+
+
+def _li(suite: Suite) -> dict[tuple[str, str], int]:
+    inquiry, adger = ([each for each in suite.sentences if each.tags["source"] == name] for name in ("LI", "Adger"))
+    structures = {each.tags["type"] for each in inquiry}
+    minimal = minimal_structures(suite)
+    row = "Linguistic Inquiry"
+    return {
+        (row, "structures"): len(structures),
+        (row, "sentences a structure"): len(inquiry) // len(structures),
+        (row, "strings"): len(inquiry),
+        (row, "grammatical"): sum(each.label == 1 for each in inquiry),
+        (row, "minimal structures"): len(minimal),
+        (row, "strings in minimal structures"): sum(map(len, minimal.values())),
+        ("Adger", "structures"): len({each.tags["type"] for each in adger}),
+    }
+
+
+def _nonsense(suite: Suite) -> dict[tuple[str, str], int]:
+    return {("sensicality", "nonsense sentences"): sum(each.label == 1 for each in suite.sentences)}
+
+
+def _contradictions(values: Mapping[Key, Printed]) -> list[Cell]:
+    """Return the places where the paper prints two numbers for one thing."""
+    found = []
+    for norm in ("Raw", "Norm"):
+        for scale in ("LOG", "EXP"):
+            column = f"{scale} with case"
+            for model in _TRAINED:
+                key = "Table 2", f"{model}, {norm}", f"WT103 {scale}"
+                found.append(_against(values, ("Table 5", f"{model}, {norm}", column), key))
+            for model in ("GPT-2", "GPT-2 XL"):
+                key = "Table 2", f"GPT-2 models, {norm}", f"{model} {scale}"
+                found.append(_against(values, ("Table 5", f"{model}, {norm}", column), key))
+    for scale in ("LOG", "EXP"):
+        place = "Table 2", "QRNN TAS, Norm", f"BNC {scale}"
+        found.append(_against(values, place, ("Table 5", "QRNN TAS, Norm", f"{scale} with case")))
+    return sorted(found, key=lambda cell: cell.row)
+
+
+def _against(values: Mapping[Key, Printed], first: Key, second: Key) -> Cell:
+    """Return what the paper prints in one place, with what it prints for the same thing in another as ours."""
+    one, other = values[first].value, values[second].value
+    elsewhere = [key for key in values if key[0] == "Table 2" and key != first and values[key].value == one]
+    where = " and ".join(f"{row}, {column}" for _, row, column in elsewhere)
+    note = f"Table 2 prints {one} for {where}" if where else f"Table 2 prints {one} nowhere"
+    note = f"ours is what {second[0]} prints for {second[1]}, {second[2]}; {note}"
+    place = "Contradictions", ": ".join(first[:2]), first[2]
+    return Cell(*place, one, float(other), _ITSELF, same(float(other), one), note)
