@@ -21,7 +21,6 @@ from acceptability.types import Floats
 _SCORES = "published scores"
 _FIGURE_1 = ("exp1b-ml-comp grnn herself", "exp1b-ml-comp trans themselves")
 _FIGURE_2 = ("exp1b-ml-comp grnn himself", "42")
-_PICTURE = "the figure is a picture, and its numbers are here at second hand"
 _FIVE_GRAM = "the 5-gram's PBCs, all within .007 of 0,"
 _SIDES = {"baseline": ("baseline",), "distractor": ("distractor",), "both": ("baseline", "distractor")}
 
@@ -131,9 +130,9 @@ def _figure_2(of: Combination) -> Found:
         part = of.among(*classes, "ungrammatical")
         given, labels = scores[part], of.is_good[part].astype(np.float64)
         row, mean = f"{name} vs ungrammatical", given.mean()
-        yield ("Figure 2", row, "PBC"), pearson(given, labels), f"item {_FIGURE_2[1]} of {of.name}; {_PICTURE}"
+        yield ("Figure 2", row, "PBC"), pearson(given, labels), f"item {_FIGURE_2[1]} of {of.name}"
         mcc = matthews((given > mean).astype(np.float64), labels)
-        yield ("Figure 2", row, "MCC"), mcc, f"cut at the mean of both; {_PICTURE}"
+        yield ("Figure 2", row, "MCC"), mcc, "cut at the mean of both"
 
 
 def aggregated(of: Combination) -> float:
