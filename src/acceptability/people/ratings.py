@@ -32,7 +32,7 @@ class Rules:
         outliers: Which single answers are left out.
         least_responses: Participants with fewer answers are left out.
         least_catch: Participants with a smaller share of catch items right are left out. An answer on a scale is
-            right if it lies on the right side of the participant's own mean.
+            right if it lies on the right side of the participant's own mean. Who met no catch item is kept.
         level: Of the intervals.
     """
 
