@@ -127,7 +127,11 @@ def test_outliers_by_standard_deviation_and_by_median() -> None:
 
 
 def test_where_half_of_the_answers_are_the_same_the_median_rule_leaves_nothing_out() -> None:
-    assert not MAD().among(np.array([[1.0, 1.0, 1.0, 9.0]])).any()
+    values = [[1, 1, 1, 9], [2, 2, 2, 2], [1, 2, 3, 9]]
+    assert not MAD().among(np.array(values[:2], dtype=float)).any()
+    assert MAD().untold(np.array(values, dtype=float)) == 1
+    notes = rate(of_rows("toy", "likert", values), Rules(scale="raw", outliers=MAD(3.5))).notes
+    assert "1 groups in which more than half of the answers are the same were not searched for outliers" in notes
     assert not SD().among(np.array([[5.0]])).any()
 
 

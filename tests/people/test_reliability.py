@@ -229,9 +229,9 @@ def test_true_ratings_reach_the_ceiling() -> None:
 def test_rows_say_why_a_value_is_undefined() -> None:
     ratings = rate(of_rows("toy", "likert", [[1, 2, 3], [1, 3, None], [2, 3, 7]]))
     rows = {row["name"]: row for row in reliability_rows(ratings, splits=40)}
-    assert "1 are missing" in rows["Cronbach's alpha"]["reason"]
+    assert "1 are missing" in rows["Cronbach's alpha"]["note"]
     assert rows["Cronbach's alpha"]["value"] is None
-    assert rows["leave-one-out, mean r"]["reason"] is None
+    assert rows["leave-one-out, mean r"]["note"] is None
 
 
 def test_models_against_the_ceiling() -> None:
@@ -244,3 +244,9 @@ def test_models_against_the_ceiling() -> None:
     assert (first["correlation"], first["share"]) == pytest.approx((r, r / reliability**0.5), abs=1e-9)
     assert second["share"] is None
     assert "same value" in second["reason"]
+
+
+def test_rows_say_who_is_left_out() -> None:
+    ratings = rate(of_rows("toy", "yes-no", [[1, 1, 1, 1], [1, 0, 1, 0], [1, 0, 0, 0]]))
+    rows = {row["name"]: row for row in reliability_rows(ratings, splits=40)}
+    assert rows["leave-one-out, mean r"]["note"] == "1 participants without a correlation left out"

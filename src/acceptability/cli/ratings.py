@@ -65,7 +65,12 @@ def command(
             raise SpellingError("--kind choice takes --columns, --out and --json; the other options are for ratings")
         _choices(file, columns, out, as_json)
         return
-    rules = Rules(scale, 1, load_outliers(outliers), least_responses, least_catch)
+    rules = Rules(
+        scale=scale,
+        outliers=load_outliers(outliers),
+        least_responses=least_responses,
+        least_catch=least_catch,
+    )
     asked = load_suite(suite) if suite else None
     responses = read_responses(file, kind=kind, columns=read_columns(columns), raters=raters, suite=asked, other=other)
     ratings = rate(responses, rules)

@@ -26,6 +26,10 @@ class Outliers(Protocol):
         """Return the outliers in a table of participants and sentences."""
         ...
 
+    def untold(self, values: Floats) -> int:
+        """Return in how many participants, or sentences, the rule can tell no outlier from the rest."""
+        ...
+
 
 @dataclass(frozen=True)
 class Nothing:
@@ -34,6 +38,10 @@ class Nothing:
     def among(self, values: Floats) -> Bools:
         """Return that there is no outlier."""
         return np.zeros(values.shape, dtype=bool)
+
+    def untold(self, values: Floats) -> int:
+        """Return 0: there is nothing to tell."""
+        return 0
 
 
 @dataclass(frozen=True)
@@ -54,6 +62,10 @@ class SD:
         """Return the outliers, once: what remains is not searched again."""
         return _by_group(values, self.over, self._far)
 
+    def untold(self, values: Floats) -> int:
+        """Return 0: answers that do not vary have no outlier."""
+        return 0
+
     def _far(self, group: Floats) -> Bools:
         if len(group) < 2:
             return np.zeros(len(group), dtype=bool)
@@ -65,7 +77,7 @@ class MAD:
     """Answers whose modified z-score, 0.6745 (x − median) / MAD, lies beyond the limit are left out.
 
     MAD is the median of the distances from the median (Iglewicz and Hoaglin 1993). Where more than half of
-    the answers are the same it is 0, and nothing is left out of that group.
+    the answers are the same it is 0, and nothing is left out of that group; a note says in how many.
 
     Args:
         over: Whose median: all answers of the same "participant", or to the same "sentence".
@@ -80,6 +92,12 @@ class MAD:
     def among(self, values: Floats) -> Bools:
         """Return the outliers, once: what remains is not searched again."""
         return _by_group(values, self.over, self._far)
+
+    def untold(self, values: Floats) -> int:
+        """Return how many groups that do vary have a MAD of 0."""
+        groups = (row[~np.isnan(row)] for row in (values if self.over == "participant" else values.T))
+        varying = (group for group in groups if len(group) and np.ptp(group) > 0)
+        return sum(bool(np.median(np.abs(group - np.median(group))) == 0) for group in varying)
 
     def _far(self, group: Floats) -> Bools:
         distances = np.abs(group - np.median(group))

@@ -19,20 +19,26 @@ Row = dict[str, object]
 
 
 def reliability_rows(ratings: Ratings, *, splits: int = 1000, seed: int = 0) -> list[Row]:
-    """Return every kind of reliability as a row: name, value, interval, and the reason where it is undefined."""
+    """Return every kind of reliability as a row: name, value, interval, and a note on what is undefined or left out."""
     values = ratings.values
     level = "nominal" if ratings.unit == "share" else "interval"
 
     def halves() -> Row:
         found = split_half(values, splits=splits, seed=seed)
-        return {"value": found.reliability, "low": found.low, "high": found.high}
+        note = f"{found.undefined} splits without a correlation left out" if found.undefined else None
+        return {"value": found.reliability, "low": found.low, "high": found.high, "note": note}
+
+    def alone() -> Row:
+        found = leave_one_out(values)
+        none = sum(each is None for each in found.each)
+        return {"value": found.mean, "note": f"{none} participants without a correlation left out" if none else None}
 
     def plain(compute: Callable[[], float]) -> Callable[[], Row]:
         return lambda: {"value": compute()}
 
     kinds: dict[str, Callable[[], Row]] = {
         f"split-half, Spearman-Brown (splits={splits}, seed={seed})": halves,
-        "leave-one-out, mean r": plain(lambda: leave_one_out(values).mean),
+        "leave-one-out, mean r": alone,
         "Cronbach's alpha": plain(lambda: cronbach(values)),
         "ICC(2,1)": plain(lambda: icc(values)["ICC(2,1)"]),
         "ICC(2,k)": plain(lambda: icc(values)["ICC(2,k)"]),
@@ -42,11 +48,11 @@ def reliability_rows(ratings: Ratings, *, splits: int = 1000, seed: int = 0) -> 
 
 
 def _defined(compute: Callable[[], Row]) -> Row:
-    empty: Row = {"value": None, "low": None, "high": None, "reason": None}
+    empty: Row = {"value": None, "low": None, "high": None, "note": None}
     try:
         return empty | compute()
     except Undefined as error:
-        return empty | {"reason": str(error)}
+        return empty | {"note": str(error)}
 
 
 def agreement_rows(responses: Responses) -> list[Row]:

@@ -135,13 +135,17 @@ def rate(responses: Responses, rules: Rules | None = None) -> Ratings:
     if not places:
         raise MeasureError(f"{responses.name}: all {len(responses.sentences)} sentences are catch items")
     values = values[:, places]
-    far = rules.outliers.among(values)
+    far, untold = rules.outliers.among(values), rules.outliers.untold(values)
     values[far] = np.nan
     unit = "z" if is_z else _UNITS[responses.kind]
     rows = tuple(
         _rating(responses.sentences[place], column, unit, rules) for place, column in zip(places, values.T, strict=True)
     )
-    notes = tuple(_notes(responses, rules, left_out, int(far.sum()), unit, rows))
+    notes = (
+        *_notes(responses, rules, left_out, unit),
+        *_of_outliers(rules, int(far.sum()), untold),
+        *_of_rows(rows, rules, unit),
+    )
     return Ratings(
         responses.name, unit, rows, tuple(responses.participants[each] for each in kept), values, left_out, notes
     )
@@ -205,9 +209,7 @@ def _interval(given: Floats, unit: str, level: float) -> Interval:
     return mean_interval(given, level)
 
 
-def _notes(
-    responses: Responses, rules: Rules, left_out: dict[str, str], far: int, unit: str, rows: tuple[Rating, ...]
-) -> Iterator[str]:
+def _notes(responses: Responses, rules: Rules, left_out: dict[str, str], unit: str) -> Iterator[str]:
     yield from responses.notes
     if left_out:
         yield f"{len(left_out)} of {len(responses.participants)} participants left out: {_counted(left_out)}"
@@ -215,8 +217,16 @@ def _notes(
         yield f"{len(responses.catch)} catch items are not rated"
     if unit == "z":
         yield f"z-scores within participants, over all their answers (ddof {rules.ddof})"
+
+
+def _of_outliers(rules: Rules, far: int, untold: int) -> Iterator[str]:
     if not isinstance(rules.outliers, Nothing):
         yield f"{far} answers left out as outliers by {rules.outliers!r}"
+    if untold:
+        yield f"{untold} groups in which more than half of the answers are the same were not searched for outliers"
+
+
+def _of_rows(rows: tuple[Rating, ...], rules: Rules, unit: str) -> Iterator[str]:
     if unrated := sum(each.mean is None for each in rows):
         yield f"{unrated} sentences have no answer left, and no rating"
     yield f"intervals at {rules.level:g}: " + ("exact binomial" if unit == "share" else "Student's t")
