@@ -20,7 +20,7 @@ RANKS = [
     {"types"},
     {"protocols"},
     {"request", "words", "suites", "models", "unigrams", "measures", "stats"},
-    {"reductions"},
+    {"reductions", "people"},
     {"store", "engine"},
     {"scoring", "review"},
     {"measuring", "differing", "precision"},

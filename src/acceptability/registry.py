@@ -59,6 +59,7 @@ _OURS: dict[str, dict[str, str]] = {
     "study": {
         "adc": "acceptability.studies.adc:cells",
         "niu-penn": "acceptability.studies.niu_penn:cells",
+        "humans": "acceptability.studies.humans:cells",
     },
     "reduction": {
         name: f"acceptability.reductions:{target}"

@@ -19,6 +19,7 @@ from acceptability.cli import (
     measure,
     measures,
     models,
+    ratings,
     reductions,
     runs,
     score,
@@ -36,7 +37,21 @@ app = typer.Typer(
     add_completion=False,
 )
 app.add_typer(suites.app, name="suites")
-for _module in (score, evaluate, measure, compare, judge, study, demo, models, measures, reductions, runs, doctor):
+for _module in (
+    score,
+    evaluate,
+    measure,
+    compare,
+    judge,
+    study,
+    demo,
+    models,
+    measures,
+    reductions,
+    ratings,
+    runs,
+    doctor,
+):
     app.command(name=_module.__name__.rpartition(".")[2])(_module.command)
 
 

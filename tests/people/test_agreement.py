@@ -1,0 +1,80 @@
+"""People against labels, their majority and each other; against scikit-learn."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.metrics import accuracy_score, matthews_corrcoef
+
+from acceptability.errors import MeasureError, Undefined
+from acceptability.people.agreement import Agreement, agreement, majority, rater_agreement, summary
+from acceptability.people.overview import agreement_rows
+from acceptability.people.responses import Responses, of_rows
+from acceptability.types import Sentence
+
+NAN = np.nan
+
+
+def labelled(values: list[list[float | None]], labels: list[int]) -> Responses:
+    plain = of_rows("toy", "yes-no", values)
+    return replace(plain, sentences=tuple(Sentence(str(i), "x", label) for i, label in enumerate(labels)))
+
+
+def test_every_number_is_scikit_learns() -> None:
+    generator = np.random.default_rng(0)
+    labels = generator.integers(0, 2, 40)
+    values = np.where(generator.random((5, 40)) < 0.8, labels, 1 - labels)
+    found = rater_agreement(labelled(values.tolist(), labels.tolist()))
+    voted = (values.sum(axis=0) > 2).astype(int)
+    for row, name in zip(values, found.raters, strict=True):
+        each, other = found.raters[name], found.to_majority[name]
+        assert (each.accuracy, each.mcc) == pytest.approx(
+            (accuracy_score(labels, row), matthews_corrcoef(labels, row)), abs=1e-9
+        )
+        assert other.mcc == pytest.approx(matthews_corrcoef(voted, row), abs=1e-9)
+    assert found.majority.mcc == pytest.approx(matthews_corrcoef(labels, voted), abs=1e-9)
+    assert found.pairs["1", "3"].mcc == pytest.approx(matthews_corrcoef(values[0], values[2]), abs=1e-9)
+    assert (len(found.pairs), found.ties) == (10, 0)
+
+
+def test_a_tie_is_no_majority() -> None:
+    found = rater_agreement(labelled([[1, 1, 0], [0, 1, 0]], [1, 1, 0]))
+    assert (found.ties, found.majority) == (1, Agreement(1.0, 1.0, 2))
+    rows = agreement_rows(labelled([[1, 1, 0], [0, 1, 0]], [1, 1, 0]))
+    assert rows[3]["note"] == "1 sentences without a majority left out"
+
+
+def test_a_sentence_that_nobody_answered_is_no_tie() -> None:
+    assert rater_agreement(labelled([[1, None, 0], [1, None, 0]], [1, 1, 0])).ties == 0
+    np.testing.assert_array_equal(majority(np.array([[NAN, 1.0]])), [NAN, 1.0])
+
+
+def test_one_class_has_an_accuracy_and_no_correlation() -> None:
+    ones = np.ones(3)
+    assert agreement(np.array([1.0, 0.0, 1.0]), ones) == Agreement(2 / 3, None, 3)
+    assert agreement(ones, np.array([1.0, 0.0, 1.0])).mcc == 0.0
+    assert agreement(np.array([NAN]), np.array([1.0])) == Agreement(None, None, 0)
+
+
+def test_a_mean_over_undefined_values_is_undefined() -> None:
+    with pytest.raises(Undefined, match="1 of 2"):
+        summary([Agreement(0.5, None, 2), Agreement(0.5, 0.1, 2)])
+    with pytest.raises(Undefined):
+        summary([])
+    rows = agreement_rows(labelled([[1, 1], [1, 0]], [1, 1]))
+    assert rows[2]["mcc"] is None
+    assert "undefined" in rows[2]["note"]
+
+
+def test_the_mean_and_its_spread() -> None:
+    found = summary([Agreement(0.5, 0.2, 2), Agreement(0.7, 0.6, 2)])
+    assert (found.accuracy, found.mcc, found.mcc_sd, found.mcc_max) == pytest.approx((0.6, 0.4, 0.2, 0.6))
+
+
+def test_what_has_no_labels_or_no_yes_and_no_is_refused() -> None:
+    with pytest.raises(MeasureError, match="no sentence has a label"):
+        rater_agreement(of_rows("toy", "yes-no", [[1, 0]]))
+    with pytest.raises(MeasureError, match="needs yes-no"):
+        rater_agreement(of_rows("toy", "likert", [[1, 0]]))
