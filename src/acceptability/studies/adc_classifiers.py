@@ -10,7 +10,7 @@ from acceptability.suites import load_suite
 
 _MISSING = "needs the predictions of 50 fine-tuned BERTs for CoLA's sentences, which are not published"
 _REASONS = {
-    "Human": "people's own rows are computed by the study of human judgements, from CoLA's 200 sentences",
+    "Human": "people's own rows are computed by `acceptability study humans`, from CoLA's 200 sentences",
     "W&B": "quoted from Warstadt and Bowman (2019); their predictions are not published",
     "Devlin": "quoted from the GLUE leaderboard; its predictions are not published",
 }
