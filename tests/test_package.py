@@ -24,6 +24,7 @@ RANKS = [
     {"store", "engine"},
     {"scoring", "review"},
     {"measuring", "precision"},
+    {"contrasts"},
     {"studies"},
     {"report"},
     {"cli"},

@@ -12,6 +12,7 @@ import typer
 from acceptability import __version__
 from acceptability.cli import (
     compare,
+    contrasts,
     demo,
     doctor,
     evaluate,
@@ -36,7 +37,21 @@ app = typer.Typer(
     add_completion=False,
 )
 app.add_typer(suites.app, name="suites")
-for _module in (score, evaluate, measure, compare, judge, study, demo, models, measures, reductions, runs, doctor):
+for _module in (
+    score,
+    evaluate,
+    measure,
+    compare,
+    contrasts,
+    judge,
+    study,
+    demo,
+    models,
+    measures,
+    reductions,
+    runs,
+    doctor,
+):
     app.command(name=_module.__name__.rpartition(".")[2])(_module.command)
 
 
