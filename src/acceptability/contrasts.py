@@ -15,7 +15,7 @@ import numpy as np
 from acceptability.errors import ModelError, QueryError, SuiteError
 from acceptability.measures.contrast import Directionality, Repulsion
 from acceptability.measures.interaction import Cutoffs, interaction
-from acceptability.measuring import measure
+from acceptability.measuring import checked_measures, measure
 from acceptability.protocols import Engine, Model
 from acceptability.reductions import LP
 from acceptability.scoring import Progress, as_model, as_suite, tokens
@@ -108,6 +108,7 @@ def target_contrasts(
     *,
     side: str = "left",
     multi_token: bool = False,
+    by: str | None = None,
     engine: str | Engine = "local",
     progress: Progress | None = None,
 ) -> TargetContrasts:
@@ -117,9 +118,11 @@ def target_contrasts(
         side: What an insertion or a deletion masks: the shared word to its "left" or "right", or the "bracket".
         multi_token: Keep targets of several tokens, all masked together and their log-probabilities summed.
             Without it only contrasts marked by the tag ``nonword``, as of "sleeped", may have such.
+        by: A tag by which they will be grouped: it is looked for before anything is scored.
     """
     whole = as_suite(suite)
     asked, excluded = with_targets(whole, side=side)
+    checked_measures(asked, [Directionality()], by=by)
     name, in_use = as_model(model)
     asked, unknown = _askable(asked, in_use)
     said = {

@@ -74,13 +74,14 @@ def command(
             in_precision(model, dtype) if dtype else model,
             side=side,
             multi_token=multi_token,
+            by=by,
             engine=runner,
             progress=progress,
         )
     kinds = groups(found, "edit", cutoffs=at, bootstrap=how)
     named = groups(found, by, cutoffs=at, bootstrap=how)[1:] if by else []
-    fields = {"suite": found.suite.signature, "model": found.scores.signature, "cutoffs": cutoffs}
-    signature = sign("contrasts", fields | {"ci": how.signature, "acceptability": __version__})
+    fields = {"suite": found.suite.signature, "model": found.scores.signature, "multi_token": str(multi_token)}
+    signature = sign("contrasts", fields | {"cutoffs": cutoffs, "ci": how.signature, "acceptability": __version__})
     if as_json:
         print_json(_data(found, [*kinds, *named], signature))
     else:
