@@ -97,8 +97,8 @@ def test_an_edit_at_the_end_of_a_sentence_has_one_side_only() -> None:
         ("He left, quietly, then.", "He left quietly then.", "only punctuation differs"),
         ("He left , then.", "He , left then.", "only punctuation differs"),
         ("A week, he slept, and left.", "He slept a week and left.", "punctuation differs too"),
-        ("Run away.", "Hide.", "no whole sentence"),
-        ("Cats sleep", "Dreams", "no whole sentence"),
+        ("Run away.", "Hide.", "a single word"),
+        ("猫在睡觉。", "猫在睡觉了。", "a single word"),
         ("Cats sleep!", "Dogs bark!", "more than one difference"),
     ],
 )

@@ -73,7 +73,8 @@ def _shares(values: Values) -> Iterator[Cell]:
     for table, row, column in values:
         if column.endswith("correct"):
             correct, n = _counts(values, (table, row, column))
-            yield beside(values, (table, row, f"{column} %"), 100 * correct / n, _PRINTED)
+            note = 'headed "number of errors", which it is not' if table == "Table 4" else ""
+            yield beside(values, (table, row, f"{column} %"), 100 * correct / n, _PRINTED, note=note)
 
 
 def _examples(values: Values) -> Iterator[Cell]:

@@ -51,6 +51,7 @@ class Exclusion:
     contrast: str = ""
 
 
+_FRAGMENT = Exclusion("no whole sentence")
 _NONE = Exclusion("the same words")
 _MARKS = Exclusion("only punctuation differs")
 _SEVERAL = Exclusion("more than one difference")
@@ -81,8 +82,10 @@ def find_target(better: str, worse: str, *, side: str = "left") -> Target | Excl
     if side not in SIDES:
         raise SuiteError(f"side is {side!r}; expected one of {', '.join(map(repr, SIDES))}")
     first, second = pieces(better), pieces(worse)
+    if min(len(_words(first)), len(_words(second))) < 2:
+        return Exclusion("a single word")
     if _is_fragment(first, better) or _is_fragment(second, worse):
-        return Exclusion("no whole sentence")
+        return _FRAGMENT
     found = _target(first, second, side)
     return _by_words(first, second) if found == _SEVERAL else found
 
@@ -168,10 +171,10 @@ def _uncapitalised(text: str) -> str:
 
 
 def _is_fragment(given: Pieces, text: str) -> bool:
-    """Tell whether a text is at most two words that neither begin nor end as a sentence does, such as "his book"."""
+    """Tell whether a text is two words that neither begin nor end as a sentence does, such as "his book"."""
     words = _words(given)
     has_end = any(mark in _FINAL for mark in text.rstrip()[-2:])
-    return len(words) < 2 or (len(words) == 2 and not has_end and not words[0].text[0].isupper())
+    return len(words) == 2 and not has_end and not words[0].text[0].isupper()
 
 
 def _target(first: Pieces, second: Pieces, side: str) -> Target | Exclusion:
@@ -188,8 +191,6 @@ def _target(first: Pieces, second: Pieces, side: str) -> Target | Exclusion:
         return moved
     if min(len(ours), len(theirs)) > 1 or not all(piece.is_word for piece in (*ours, *theirs)):
         return _SEVERAL
-    if not _words([*first[:before], *first[len(first) - after :]]):
-        return Exclusion("no shared word")
     return Target("substitution", _span(ours), _span(theirs))
 
 
@@ -268,7 +269,7 @@ def _span(given: Pieces) -> Span:
 def _marked(better: Sentence, worse: Sentence, each: Contrast) -> Exclusion | None:
     """Return the exclusion of what someone marked as no sentence, by the tag ``fragment``."""
     is_marked = any(tags.get("fragment") for tags in (better.tags, worse.tags, each.tags))
-    return Exclusion("no whole sentence") if is_marked else None
+    return _FRAGMENT if is_marked else None
 
 
 def _member(each: Contrast, sentence: Sentence, role: str, span: Span) -> Sentence:
