@@ -24,6 +24,7 @@ RANKS = [
     {"store", "engine"},
     {"scoring", "review"},
     {"measuring", "differing", "precision"},
+    {"contrasts"},
     {"studies"},
     {"report"},
     {"cli"},

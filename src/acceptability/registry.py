@@ -55,11 +55,17 @@ _OURS: dict[str, dict[str, str]] = {
         "Pearson": "acceptability.measures.correlation:Pearson",
         "Spearman": "acceptability.measures.correlation:Spearman",
         "MCC": "acceptability.measures.classification:MCC",
+        "Directionality": "acceptability.measures.contrast:Directionality",
+        "Repulsion": "acceptability.measures.contrast:Repulsion",
+        "ClozePair": "acceptability.measures.contrast:ClozePair",
+        "Goodness": "acceptability.measures.contrast:Goodness",
+        "Intensity": "acceptability.measures.contrast:Intensity",
     },
     "study": {
         "adc": "acceptability.studies.adc:cells",
         "niu-penn": "acceptability.studies.niu_penn:cells",
         "humans": "acceptability.studies.humans:cells",
+        "park": "acceptability.studies.park:cells",
     },
     "reduction": {
         name: f"acceptability.reductions:{target}"

@@ -127,12 +127,17 @@ class _Scorer:
 
 
 def tokens(
-    suite: Suite | str, model: str | Model, *, engine: str | Engine = "local", progress: Progress | None = None
+    suite: Suite | str,
+    model: str | Model,
+    *,
+    region: str | None = None,
+    engine: str | Engine = "local",
+    progress: Progress | None = None,
 ) -> Iterator[tuple[Sentence, Said]]:
     """Yield each sentence of a suite with what the model said to it, once for each rival if it needs one."""
     suite, asked = as_suite(suite), _asked_model(model, engine)
     said: dict[int, list[Said]] = {}
-    for batch in _said(asked, suite, None, progress):
+    for batch in _said(asked, suite, region, progress):
         for place, each in batch:
             said.setdefault(place, []).append(each)
     for place, sentence in enumerate(suite.sentences):

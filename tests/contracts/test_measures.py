@@ -10,6 +10,7 @@ import pytest
 
 from acceptability import registry
 from acceptability.measures import load_measure
+from acceptability.measures.contrast import together
 from acceptability.measuring import measure as measured
 from acceptability.signature import parse
 from acceptability.stats.bootstrap import Bootstrap
@@ -22,6 +23,11 @@ SENTENCES = [
 ]
 SUITE = Suite("made", tuple(SENTENCES), tuple(contrast(SENTENCES[i + 1], SENTENCES[i]) for i in range(0, 60, 2)))
 SCORES = Scores({each.id: GENERATOR.gauss(each.label, 1) for each in SENTENCES}, "made")
+OTHERS = {
+    # Log-probabilities, and several judges.
+    "Repulsion": Scores({key: value - 9 for key, value in SCORES.values.items()}, "made"),
+    "Intensity": together([SCORES, Scores({each.id: GENERATOR.gauss(0, 1) for each in SENTENCES}, "other")]),
+}
 
 
 @pytest.mark.parametrize("name", registry.names("measure"))
@@ -33,13 +39,14 @@ class TestEveryMeasure:
         measure = load_measure(name)
         order = random.Random(1).sample(SENTENCES, k=60)
         turned = Suite("made", tuple(order), SUITE.contrasts[::-1])
-        first, second = measure.units(SUITE, SCORES), measure.units(turned, SCORES)
+        given = OTHERS.get(name, SCORES)
+        first, second = measure.units(SUITE, given), measure.units(turned, given)
         assert measure.value(first) == pytest.approx(measure.value(second), abs=1e-12)
         shuffled = np.random.default_rng(0).permutation(len(first))
         assert measure.value(first.take(shuffled)) == pytest.approx(measure.value(first), abs=1e-12)
 
     def test_it_has_an_interval_groups_and_a_signature(self, name: str) -> None:
-        results = measured(SUITE, SCORES, [name], by="kind", bootstrap=Bootstrap(200))
+        results = measured(SUITE, OTHERS.get(name, SCORES), [name], by="kind", bootstrap=Bootstrap(200))
         overall = results[0]
         assert overall.low < overall.value < overall.high
         fields = parse(overall.signature)
@@ -48,11 +55,12 @@ class TestEveryMeasure:
         assert SUITE.hash in fields["suite"]
 
     def test_columns_are_as_long_as_the_rows(self, name: str) -> None:
-        units = load_measure(name).units(SUITE, SCORES)
+        units = load_measure(name).units(SUITE, OTHERS.get(name, SCORES))
         assert {len(column) for column in units.columns.values()} == {len(units)} == {len(units.tags)}
 
     def test_the_suite_and_the_scores_stay_as_they_were(self, name: str) -> None:
-        before, scores = SUITE.hash, dict(SCORES.values)
-        load_measure(name).units(SUITE, SCORES)
+        given = OTHERS.get(name, SCORES)
+        before, scores = SUITE.hash, dict(given.values)
+        load_measure(name).units(SUITE, given)
         assert replace(SUITE).hash == before
-        assert dict(SCORES.values) == scores
+        assert dict(given.values) == scores

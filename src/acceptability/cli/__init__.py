@@ -12,6 +12,7 @@ import typer
 from acceptability import __version__
 from acceptability.cli import (
     compare,
+    contrasts,
     demo,
     doctor,
     evaluate,
@@ -42,6 +43,7 @@ for _module in (
     evaluate,
     measure,
     compare,
+    contrasts,
     judge,
     study,
     demo,

@@ -1,0 +1,181 @@
+"""Park, Park and Song (2021): Deep learning can contrast the minimal pairs of syntactic data.
+
+What follows from the numbers that the paper prints: sums, shares, the classes of Table 3 over the rows of
+Table 4, statistics from coefficients, the rank-sum test of error types. The paper's suites are unpublished
+(DeKeyser's items, hand-made counterparts to CoLA, a selection of Linguistic Inquiry), so a user's models are
+asked about the Linguistic Inquiry pairs of LI-Adger by our protocol.
+
+The paper counts sentences, that is, twice the pairs; Table 4 pools both BERTs, so 8 pairs are 32.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from acceptability.contrasts import Group, groups, target_contrasts
+from acceptability.measures.contrast import repulsion
+from acceptability.measures.interaction import ErrorType, error_types, interaction
+from acceptability.protocols import Engine
+from acceptability.scoring import Progress
+from acceptability.stats.bootstrap import Bootstrap
+from acceptability.studies.cells import Cell, Key, Printed, beside, printed
+from acceptability.suites import load_suite
+from acceptability.types import Suite
+
+Values = Mapping[Key, Printed]
+
+_PRINTED = "printed numbers"
+_SUITES = {
+    "Subtotal of II": ("Adger (2003)", "Carnie (2013)", "Miller (2002)", "Sportiche et al. (2013)"),
+    "Total": ("DeKeyser (2000)", "Subtotal of II", "Sprouse et al. (2013)"),
+}
+_RATED = "rating of the unacceptable"
+_TYPES = {"3 who the hell, interrogative": "33.1.denDikken.71a.*", "20 VP fronting": "34.1.phillips.96a.*"}
+"""Types of LI-Adger that the printed ratings identify."""
+
+
+def cells(models: Sequence[str], *, engine: str | Engine = "local", progress: Progress | None = None) -> list[Cell]:
+    """Return what follows from the paper's printed numbers, and how a user's models do on Linguistic Inquiry."""
+    values, suite = printed("park"), load_suite("li_adger")
+    found = [*_sums(values), *_shares(values), *_examples(values), *_regressions(values), *_anova(values)]
+    found += [*_classes(values), *_rank_sum(values), *_ratings(values, suite)]
+    asked = _linguistic_inquiry(suite)
+    return found + [
+        cell for model in models for side in ("left", "right") for cell in _asked(asked, model, side, engine, progress)
+    ]
+
+
+def _number(values: Values, key: Key) -> float:
+    return float(values[key].value.replace(",", "").rstrip("%"))
+
+
+def _counts(values: Values, key: Key) -> tuple[int, int]:
+    correct, _, n = values[key].value.partition("/")
+    return int(correct), int(n)
+
+
+def _sums(values: Values) -> Iterator[Cell]:
+    """Yield the sums of Tables 1 and 2."""
+    for row, parts in _SUITES.items():
+        for column in ("original", "manipulated"):
+            total = sum(_number(values, ("Table 1", part, column)) for part in parts)
+            yield beside(values, ("Table 1", row, column), total, _PRINTED)
+        for model in ("base BERT correct", "large BERT correct"):
+            correct, n = np.sum([_counts(values, ("Table 2", part, model)) for part in parts], axis=0).tolist()
+            yield beside(values, ("Table 2", row, model), f"{correct}/{n}", _PRINTED)
+
+
+def _shares(values: Values) -> Iterator[Cell]:
+    """Yield the percentages of Tables 2 and 4, from their counts."""
+    for table, row, column in values:
+        if column.endswith("correct"):
+            correct, n = _counts(values, (table, row, column))
+            note = 'headed "number of errors", which it is not' if table == "Table 4" else ""
+            yield beside(values, (table, row, f"{column} %"), 100 * correct / n, _PRINTED, note=note)
+
+
+def _examples(values: Values) -> Iterator[Cell]:
+    """Yield the repulsion of examples 10 and 11."""
+    for table, row, column in values:
+        if column == "surprisals":
+            ours = repulsion(*map(float, values[table, row, column].value.split()))
+            yield beside(values, (table, row, "repulsion"), ours, _PRINTED)
+
+
+def _regressions(values: Values) -> Iterator[Cell]:
+    """Yield z and the odds ratio of the two logistic regressions, from their coefficients."""
+    for name in ("version", "correctness"):
+        row = f"logistic regression, {name}"
+        b, error = (_number(values, ("Section 3.2", row, column)) for column in ("b", "SE"))
+        yield beside(values, ("Section 3.2", row, "z"), b / error, _PRINTED)
+        for column, z in (("OR", 0.0), ("OR, low", -1.959964), ("OR, high", 1.959964)):
+            yield beside(values, ("Section 3.2", row, column), math.exp(b + z * error), _PRINTED)
+
+
+def _anova(values: Values) -> Iterator[Cell]:
+    """Yield the degrees of freedom of the analysis of variance, and its effect sizes."""
+    pairs = _counts(values, ("Table 2", "Total", "base BERT correct"))[1] // 2
+    residual = 2 * pairs - 3 * 2
+    note = f"{pairs} pairs × 2 models − 3 suites × 2: pairs are counted here, and repulsion in percentage points"
+    yield beside(values, ("Section 3.2", "ANOVA", "residual df"), float(residual), _PRINTED, note=note)
+    for name in ("test suites", "interaction", "correctness"):
+        row = f"ANOVA, {name}"
+        f, df = (_number(values, ("Section 3.2", row, column)) for column in ("F", "df"))
+        eta, key = f * df / (f * df + residual), ("Section 3.2", row, "partial eta squared")
+        yield beside(values, key, f"{eta:.2e}" if "e" in values[key].value else eta, _PRINTED)
+
+
+def types(values: Values) -> list[ErrorType]:
+    """Return the 22 types of Table 4, with people's ratings of their unacceptable sentences."""
+    found = []
+    for table, row, column in values:
+        if table == "Table 4" and column == "correct":
+            correct, n = _counts(values, (table, row, column))
+            found.append(ErrorType(row, correct / n, _number(values, (table, row, _RATED))))
+    return found
+
+
+def _classes(values: Values) -> Iterator[Cell]:
+    """Yield our class of each type beside what the paper calls it; three are called "confused" without a grade."""
+    for each in types(values):
+        key = "Table 4", each.name, "class"
+        ours, theirs = (
+            interaction(each.accuracy, _number(values, ("Table 4", each.name, "repulsion"))),
+            values[key].value,
+        )
+        if theirs == "confused":
+            yield Cell(*key, theirs, ours, _PRINTED, ours.endswith(f" {theirs}"), "the text gives no grade")
+        else:
+            yield beside(values, key, ours, _PRINTED)
+
+
+def _rank_sum(values: Values) -> Iterator[Cell]:
+    """Yield the rank-sum test of people's ratings: types above the threshold against those below it."""
+    from scipy.stats import mannwhitneyu, norm
+
+    below, above = error_types(types(values))
+    test = mannwhitneyu([each.rating for each in above], [each.rating for each in below])
+    w, p = float(test.statistic), float(test.pvalue)
+    n = len(below) + len(above)
+    table, row = "Section 3.3", "unacceptable, below against above"
+    yield beside(values, (table, row, "W"), w, _PRINTED)
+    yield Cell(table, row, "p", values[table, row, "p"].value, p, _PRINTED, p < 0.05)
+    yield beside(values, (table, row, "r"), float(norm.isf(p / 2)) / math.sqrt(n), _PRINTED, note="z / √N")
+    biserial = 1 - 2 * w / (len(below) * len(above))
+    yield beside(values, (table, row, "rank-biserial correlation"), biserial, _PRINTED)
+    yield beside(values, (table, "acceptable, below against above", "W"), None, _PRINTED)
+
+
+def _ratings(values: Values, suite: Suite) -> Iterator[Cell]:
+    """Yield the mean ratings of types that can be told from the published ones."""
+    for row, name in _TYPES.items():
+        rated = [each.rating for each in suite.sentences if each.tags["type"] == name and each.rating is not None]
+        yield beside(values, ("Table 4", row, _RATED), float(np.mean(rated)), "published ratings", note=name)
+
+
+def _linguistic_inquiry(suite: Suite) -> Suite:
+    contrasts = tuple(each for each in suite.contrasts if each.tags.get("source") == "LI")
+    sentences = tuple(each for each in suite.sentences if each.tags["source"] == "LI")
+    return Suite("li_adger/LI", sentences, contrasts)
+
+
+def _asked(suite: Suite, model: str, side: str, engine: str | Engine, progress: Progress | None) -> Iterator[Cell]:
+    """Yield how a model does on the pairs of Linguistic Inquiry, by kind of edit."""
+    found = target_contrasts(suite, model, side=side, engine=engine, progress=progress)
+    note = f"{len(found.suite.contrasts)} of {len(suite.contrasts)} pairs; the paper's selection is unpublished"
+    for each in groups(found, "edit", bootstrap=Bootstrap(0)):
+        row = f"{model}, {side}: {each.name.removeprefix('edit=')}"
+        for column, ours in _columns(each).items():
+            yield Cell("Linguistic Inquiry pairs", row, column, None, ours, f"re-scored with {model}", None, note)
+
+
+def _columns(each: Group) -> dict[str, float | str | None]:
+    return {
+        "pairs": str(each.directionality.n),
+        "directionality": each.directionality.value,
+        "repulsion": each.repulsion.value,
+        "class": each.verdict,
+    }

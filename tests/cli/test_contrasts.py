@@ -1,0 +1,105 @@
+"""``acceptability contrasts`` as a person types it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+SUITE = "\n".join(
+    json.dumps({"id": name, "text": text, "tags": {"kind": name[0]}} | ({"better_than": better} if better else {}))
+    for name, text, better in [
+        ("a1", "The cat is here.", ["a2"]),
+        ("a2", "The cat was here.", []),
+        ("b1", "She has a cat.", ["b2"]),
+        ("b2", "She has ever a cat.", []),
+        ("c1", "He is sleeping.", ["c2"]),
+        ("c2", "He is chased.", []),
+        ("d1", "I think that it is.", ["d2"]),
+        ("d2", "It has a dog.", []),
+    ]
+)
+
+
+@pytest.fixture
+def run(own_home: Path, tmp_path: Path) -> Run:
+    (tmp_path / "s.jsonl").write_text(SUITE + "\n", encoding="utf-8")
+
+    def typed(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [sys.executable, "-m", "acceptability", "contrasts", "s.jsonl", *arguments],
+            capture_output=True,
+            encoding="utf-8",
+            cwd=tmp_path,
+            env={**os.environ, "ACCEPTABILITY_HOME": str(own_home), "COLUMNS": "200"},
+        )
+        assert done.returncode == code, done.stderr
+        return done
+
+    return typed
+
+
+def test_tables_of_kinds_classes_and_what_was_left_out(run: Run, masked_dir: Path) -> None:
+    pytest.importorskip("torch")
+    done = run("--model", f"masked:{masked_dir}", "--by", "kind")
+    for shown in (
+        "edit=substitution",
+        "edit=insertion",
+        "kind=a",
+        "kind=b",
+        "repulsion intermediate",
+        "several tokens",
+    ):
+        assert shown in done.stdout
+    assert "kind=c" not in done.stdout
+    assert "contrasts|suite:s+targets(left)#" in done.stderr
+    assert "saved in" in done.stderr
+
+
+def test_json_has_groups_contrasts_and_exclusions(run: Run, masked_dir: Path) -> None:
+    pytest.importorskip("torch")
+    found = json.loads(run("-m", f"masked:{masked_dir}", "--multi-token", "--json", "--resamples", "0").stdout)
+    assert [each["group"] for each in found["groups"]] == ["all", "edit=substitution", "edit=insertion"]
+    assert found["groups"][0]["n"] == 3
+    assert found["exclusions"] == [{"contrast": "d1 > d2", "reason": "more than one difference"}]
+    row = found["contrasts"][0]
+    assert (row["better_target"], row["worse_target"], row["tokens"]) == ("is", "was", 1)
+    assert row["better_surprisal_bits"] > 0
+    assert "lp()#target" in found["signature"]
+
+
+def test_a_causal_model_hears_of_its_ties_and_right_or_bracket_breaks_them(run: Run, causal_dir: Path) -> None:
+    pytest.importorskip("torch")
+    model = f"causal:{causal_dir}"
+    assert "1 contrasts tie" in run("-m", model, "--multi-token").stderr
+    right = run("-m", model, "--multi-token", "--side", "right", "--json")
+    assert "tie" not in right.stderr
+    rows = {row["contrast"]: row for row in json.loads(right.stdout)["contrasts"]}
+    assert rows["b1 > b2"]["better_target"] == rows["b1 > b2"]["worse_target"] == "a"
+    bracket = json.loads(run("-m", model, "--multi-token", "--side", "bracket", "--json").stdout)
+    rows = {row["contrast"]: row for row in bracket["contrasts"]}
+    assert (rows["b1 > b2"]["better_target"], rows["b1 > b2"]["worse_target"]) == ("has a", "has ever a")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--side", "above"), "--side above: expected one of left, right, bracket"),
+        (("--side", "bracket"), "add --multi-token"),
+        (("--cutoffs", "1,2"), "expected four numbers"),
+        (("--cutoffs", "0.1,0.2,0.7,0.4"), "what is low must lie below what is high"),
+        (("--by", "knd"), "have no tag 'knd'"),
+    ],
+)
+def test_wrong_options_are_one_clear_line(run: Run, arguments: tuple[str, ...], message: str) -> None:
+    done = run("-m", "uniform", *arguments, code=1)
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
