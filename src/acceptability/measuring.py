@@ -14,7 +14,7 @@ from acceptability.measures.rows import check_measurable, ratings_are_z
 from acceptability.protocols import Engine, Measure, Model
 from acceptability.scoring import Progress, as_engine, as_model, as_suite, check_list, scored
 from acceptability.signature import parse, sign
-from acceptability.stats.bootstrap import Bootstrap, difference, interval, macro_interval
+from acceptability.stats.bootstrap import Bootstrap, Interval, difference, interval, macro_interval
 from acceptability.types import Contrast, Result, Scores, Sentence, Suite, Units
 
 
@@ -34,10 +34,12 @@ class Comparison:
     n: int
     signature: str
     units: tuple[Units, Units] = field(repr=False)
+    notes: tuple[str, ...] = ()
 
     def row(self) -> dict[str, object]:
         """Return the comparison as one flat row, for JSON and tables."""
-        return {name: value for name, value in vars(self).items() if name != "units"}
+        row = {name: value for name, value in vars(self).items() if name != "units"}
+        return row | {"notes": "; ".join(self.notes)}
 
 
 def evaluate(
@@ -191,35 +193,36 @@ def _macro(
     counted = sum(map(len, parts))
     lacking = [str(result.group) for result in results if result.value is None]
     values = [result.value for result in results if result.value is not None]
-    low, high = (None, None) if lacking else macro_interval(measure, parts, how)
+    found = Interval() if lacking else macro_interval(measure, parts, how)
     fields = parse(results[0].signature) | {"group": f"macro({by})", "n": str(counted)}
     return replace(
         results[0],
         group=f"macro({by})",
         value=None if lacking else float(np.mean(values)),
-        low=low,
-        high=high,
+        low=found.low,
+        high=found.high,
         n=counted,
         signature=sign(fields.pop("measure"), fields),
         reason=f"undefined for {', '.join(lacking)}" if lacking else None,
-        notes=_macro_notes(n - counted, by, has_interval=low is not None or bool(lacking) or not how.resamples),
+        notes=(*_left_out(n - counted, by), *_noted(found)),
         units=None,
     )
 
 
-def _macro_notes(left_out: int, by: str, *, has_interval: bool) -> tuple[str, ...]:
-    notes = (f"{left_out} rows without the tag {by!r} are in no group",) if left_out else ()
-    return notes if has_interval else (*notes, "no interval: a group has fewer than two rows to draw")
+def _left_out(rows: int, by: str) -> tuple[str, ...]:
+    return (f"{rows} rows without the tag {by!r} are in no group",) if rows else ()
+
+
+def _noted(found: Interval) -> tuple[str, ...]:
+    return (found.note,) if found.note else ()
 
 
 def _result(suite: Suite, scores: Scores, measure: Measure, units: Units, group: str | None, how: Bootstrap) -> Result:
-    value, low, high, reason = None, None, None, None
+    value, found, reason = None, Interval(), None
     notes = (*units.notes, *scores.notes) if group is None else ()
     try:
         value = measure.value(units)
-        low, high = interval(measure, units, how)
-        if low is None and how.resamples:
-            notes = (*notes, "no interval: fewer than two rows to draw, or too many resamples undefined")
+        found = interval(measure, units, how)
     except Undefined as error:
         reason = str(error)
     return Result(
@@ -229,12 +232,12 @@ def _result(suite: Suite, scores: Scores, measure: Measure, units: Units, group:
         suite.name,
         group,
         value,
-        low,
-        high,
+        found.low,
+        found.high,
         len(units),
         sign(repr(measure), _fields(suite, scores, measure, group, len(units), how)),
         reason=reason,
-        notes=notes,
+        notes=(*notes, *_noted(found)),
         units=units,
     )
 
@@ -257,7 +260,7 @@ def _comparison(suite: Suite, measure: Measure, first: Scores, second: Scores, h
         values = measure.value(one), measure.value(two)
     except Undefined as error:
         raise MeasureError(f"{measure!r} cannot be compared: {error}") from error
-    low, high = difference(measure, one, two, how)
+    found = difference(measure, one, two, how)
     fields = dict(_fields(suite, first, measure, None, len(one), how))
     fields["model"] += f" minus {second.signature or second.model}"
     return Comparison(
@@ -268,9 +271,10 @@ def _comparison(suite: Suite, measure: Measure, first: Scores, second: Scores, h
         values[0],
         values[1],
         values[0] - values[1],
-        low,
-        high,
+        found.low,
+        found.high,
         len(one),
         sign(repr(measure), fields),
         (one, two),
+        _noted(found),
     )

@@ -1,27 +1,134 @@
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
+from scipy import stats
 
-from acceptability import PairAccuracy
+from acceptability import PairAccuracy, Pearson
 from acceptability.errors import MeasureError, Undefined
-from acceptability.stats.bootstrap import Bootstrap, difference, interval, spread
+from acceptability.stats.bootstrap import Bootstrap, Interval, difference, interval, macro_interval
+from acceptability.stats.drawing import blocks
+from acceptability.stats.quantiles import acceleration, clopper_pearson
 from acceptability.types import Units
 
 
-def rows(correct: list[float], items: list[str] | None = None) -> Units:
+def rows(correct, items: list[str] | None = None) -> Units:
     tags = tuple({"item": item} for item in items) if items else ({},) * len(correct)
-    return Units(tuple(map(str, range(len(correct)))), {"correct": np.array(correct)}, tags)
+    return Units(tuple(map(str, range(len(correct)))), {"correct": np.array(correct, dtype=float)}, tags)
 
 
-def test_coverage_is_near_nominal() -> None:
+def pairs_of(first, second) -> Units:
+    return Units(tuple(map(str, range(len(first)))), {"score": first, "rating": second}, ({},) * len(first))
+
+
+@dataclass(frozen=True)
+class AnyMean:
+    """The mean again, but without saying that it is one."""
+
+    needs = "contrasts"
+
+    def value(self, units: Units) -> float:
+        return float(units["correct"].mean())
+
+
+def share_covered(make, truth: float, how, n: int = 300) -> float:
+    """How often the intervals of n simulated data sets cover the truth."""
     generator = np.random.default_rng(7)
-    hits = 0
-    for seed in range(300):
-        sample = (generator.random(150) < 0.7).astype(float)
-        low, high = interval(PairAccuracy(), rows(sample.tolist()), Bootstrap(300, seed=seed))
-        hits += low <= 0.7 <= high
-    assert 0.91 <= hits / 300 <= 0.985
+    found = [make(generator, how(seed)) for seed in range(n)]
+    return float(np.mean([each.low <= truth <= each.high for each in found]))
+
+
+def of_mean(generator, how) -> Interval:
+    return interval(PairAccuracy(), rows(generator.random(150) < 0.7), how)
+
+
+def of_skewed_mean(generator, how) -> Interval:
+    return interval(PairAccuracy(), rows(generator.exponential(size=80)), how)
+
+
+def of_correlation(generator, how) -> Interval:
+    first = generator.normal(size=80)
+    return interval(Pearson(), pairs_of(first, 0.6 * first + 0.8 * generator.normal(size=80)), how)
+
+
+def of_clusters(generator, how) -> Interval:
+    chances = np.repeat(generator.beta(7, 3, size=60), 6)
+    return interval(PairAccuracy(), rows(generator.random(360) < chances, [str(i // 6) for i in range(360)]), how)
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+@pytest.mark.parametrize(
+    ("make", "truth", "by"),
+    [(of_mean, 0.7, ""), (of_skewed_mean, 1.0, ""), (of_correlation, 0.6, ""), (of_clusters, 0.7, "item")],
+)
+def test_coverage_is_near_nominal(make, truth: float, by: str, method: str) -> None:
+    covered = share_covered(make, truth, lambda seed: Bootstrap(200, seed=seed, by=by, method=method))
+    assert 0.90 <= covered <= 0.985
+
+
+def test_rows_of_clusters_drawn_singly_cover_too_seldom() -> None:
+    """Why the unit of resampling is an argument."""
+
+    def equal_within(generator, how) -> Interval:
+        return interval(PairAccuracy(), rows(np.repeat(generator.random(40) < 0.7, 10)), how)
+
+    assert share_covered(equal_within, 0.7, lambda seed: Bootstrap(200, seed=seed), 100) < 0.6
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+def test_scipy_gives_the_same_interval(method: str) -> None:
+    sample = np.random.default_rng(3).exponential(size=60)
+    theirs = stats.bootstrap(
+        (sample,), np.mean, n_resamples=400, method=method, rng=np.random.default_rng(5), batch=400, vectorized=True
+    ).confidence_interval
+    ours = interval(PairAccuracy(), rows(sample), Bootstrap(400, seed=5, method=method))
+    assert (ours.low, ours.high) == pytest.approx(tuple(theirs), abs=1e-12)
+
+
+def test_scipy_gives_the_same_bca_interval_of_a_correlation() -> None:
+    generator = np.random.default_rng(4)
+    first = generator.normal(size=40)
+    second = first + generator.normal(size=40)
+    theirs = stats.bootstrap(
+        (first, second),
+        lambda a, b: stats.pearsonr(a, b).statistic,
+        paired=True,
+        vectorized=False,
+        n_resamples=300,
+        method="BCa",
+        rng=np.random.default_rng(6),
+    ).confidence_interval
+    ours = interval(Pearson(), pairs_of(first, second), Bootstrap(300, seed=6, method="bca"))
+    assert (ours.low, ours.high) == pytest.approx(tuple(theirs), abs=1e-9)
+
+
+@pytest.mark.parametrize("by", ["", "item"])
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+def test_the_quick_way_for_means_gives_the_numbers_of_the_general_way(method: str, by: str) -> None:
+    generator = np.random.default_rng(2)
+    items = [f"i{i}" for i in generator.integers(0, 30, size=200)]
+    first, second = (rows(generator.random(200) < share, items) for share in (0.8, 0.6))
+    how = Bootstrap(300, seed=9, method=method, by=by)
+    for ask in (
+        lambda measure: interval(measure, first, how),
+        lambda measure: macro_interval(measure, [first, second], how),
+        lambda measure: difference(measure, first, second, how),
+    ):
+        quick, general = ask(PairAccuracy()), ask(AnyMean())
+        assert (quick.low, quick.high) == pytest.approx((general.low, general.high), abs=1e-12)
+
+
+def test_leaving_out_groups_estimates_the_same_acceleration() -> None:
+    sample = np.random.default_rng(1).exponential(size=20_000)
+    centred = sample - sample.mean()
+    alone = acceleration([(sample.sum() - sample) / (len(sample) - 1)])
+    assert alone == pytest.approx((centred**3).sum() / (6 * (centred**2).sum() ** 1.5), abs=1e-12)
+    dealt = blocks(len(sample), 400, seed=0)
+    assert sorted(np.concatenate(dealt).tolist()) == list(range(20_000))
+    grouped = acceleration([np.array([np.delete(sample, each).mean() for each in dealt])])
+    assert grouped == pytest.approx(alone, abs=0.005)
 
 
 def test_the_seed_decides() -> None:
@@ -35,33 +142,88 @@ def test_clusters_are_drawn_whole() -> None:
     clustered = rows([1.0] * 50 + [0.0] * 50, ["a"] * 50 + ["b"] * 50)
     narrow = interval(PairAccuracy(), alone, Bootstrap(300))
     wide = interval(PairAccuracy(), clustered, Bootstrap(300, by="item"))
-    assert wide == (0.0, 1.0)
-    assert narrow[1] - narrow[0] < 0.25
+    assert (wide.low, wide.high) == (0.0, 1.0)
+    assert narrow.high - narrow.low < 0.25
     with pytest.raises(MeasureError, match="100 of 100 rows lack that tag"):
         interval(PairAccuracy(), alone, Bootstrap(300, by="item"))
 
 
 def test_a_paired_difference_is_narrower_than_two_samples() -> None:
-    generator = np.random.default_rng(1)
-    first = (generator.random(400) < 0.6).astype(float)
+    first = (np.random.default_rng(1).random(400) < 0.6).astype(float)
     second = first.copy()
     second[:20] = 0
-    low, high = difference(PairAccuracy(), rows(first.tolist()), rows(second.tolist()), Bootstrap(500))
-    assert 0 < low < first.mean() - second.mean() < high < 0.06
+    found = difference(PairAccuracy(), rows(first), rows(second), Bootstrap(500))
+    assert 0 < found.low < first.mean() - second.mean() < found.high < 0.06
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+@pytest.mark.parametrize(("value", "low", "high"), [(1.0, 0.9288783, 1.0), (0.0, 0.0, 0.0711217)])
+def test_rows_all_alike_get_the_exact_interval(method: str, value: float, low: float, high: float) -> None:
+    found = interval(PairAccuracy(), rows([value] * 50), Bootstrap(100, method=method))
+    assert (found.low, found.high) == pytest.approx((low, high), abs=1e-6)
+    assert found.note == f"every row is {value:g}: exact interval of Clopper and Pearson, 50 rows"
+    clustered = interval(PairAccuracy(), rows([value] * 50, ["a", "b"] * 25), Bootstrap(100, by="item"))
+    assert clustered.note.endswith("2 values of 'item'")
+    assert clustered.high - clustered.low == pytest.approx(1 - 0.025**0.5)
+
+
+def test_rows_all_alike_but_neither_0_nor_1() -> None:
+    found = interval(PairAccuracy(), rows([0.5] * 20), Bootstrap(100, method="bca"))
+    assert (found.low, found.high, found.note) == (0.5, 0.5, None)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 100])
+def test_clopper_pearson_is_scipys(n: int) -> None:
+    for hits in range(n + 1):
+        theirs = stats.binomtest(hits, n).proportion_ci(0.9)
+        assert clopper_pearson(hits, n, 0.9) == pytest.approx((theirs.low, theirs.high), abs=1e-9)
+
+
+def test_a_share_of_nothing_is_none() -> None:
+    with pytest.raises(MeasureError, match="0 of 0"):
+        clopper_pearson(0, 0)
 
 
 def test_no_interval_without_resamples_or_where_most_are_undefined() -> None:
-    assert interval(PairAccuracy(), rows([1.0, 0.0]), Bootstrap(0)) == (None, None)
+    assert interval(PairAccuracy(), rows([1.0, 0.0]), Bootstrap(0)) == Interval()
+    few = interval(PairAccuracy(), rows([1.0]), Bootstrap(100))
+    assert (few.low, few.note) == (None, "no interval: there are fewer than two rows to draw")
+    assert interval(PairAccuracy(), rows([]), Bootstrap(100)).low is None
 
-    def undefined(generator: np.random.Generator) -> float:
-        if generator.random() < 0.5:
-            raise Undefined("by chance")
-        return 1.0
+    class Moody(AnyMean):
+        def value(self, units: Units) -> float:
+            if units["correct"].sum() < 1:
+                raise Undefined("by chance")
+            return 1.0
 
-    assert spread(undefined, Bootstrap(100)) == (None, None)
+    # One hit among twenty rows is missed by about a third of the resamples.
+    units = rows([1.0] + [0.0] * 19)
+    found = interval(Moody(), units, Bootstrap(100))
+    assert found.low is None
+    assert "of 100 resamples are undefined" in found.note
 
 
-@pytest.mark.parametrize("wrong", [{"resamples": -1}, {"resamples": 1}, {"level": 1.0}, {"seed": -1}])
-def test_wrong_settings(wrong: dict[str, float]) -> None:
+def test_bca_says_where_it_cannot_be_had() -> None:
+    class Fragile(AnyMean):
+        def value(self, units: Units) -> float:
+            if len(units["correct"]) < 20:
+                raise Undefined("too few")
+            return float(units["correct"].mean())
+
+    found = interval(Fragile(), rows([1.0, 0.0] * 10), Bootstrap(100, method="bca"))
+    assert (found.low, found.note) == (None, "no BCa interval: the value is undefined where some rows are left out")
+
+    class Largest(AnyMean):
+        def value(self, units: Units) -> float:
+            return float(len(set(units["correct"].tolist())))
+
+    found = interval(Largest(), rows(np.arange(30.0)), Bootstrap(100, method="bca"))
+    assert found.note == "no BCa interval: the value itself lies outside all resampled values"
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"resamples": -1}, {"resamples": 1}, {"level": 1.0}, {"seed": -1}, {"method": "normal"}]
+)
+def test_wrong_settings(wrong: dict[str, object]) -> None:
     with pytest.raises(MeasureError):
         Bootstrap(**wrong)

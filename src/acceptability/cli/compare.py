@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from acceptability.cli.shown import (
+    IntervalMethod,
     Json,
     Marks,
     Measures,
@@ -39,6 +40,7 @@ def command(
     resamples: Resamples = 1000,
     resample_by: ResampleBy = "",
     seed: Seed = 0,
+    interval: IntervalMethod = "percentile",
     columns: SuiteColumns = None,
     marks: Marks = None,
     as_json: Json = False,
@@ -46,7 +48,7 @@ def command(
     """Compare the first model with each other one, over the same rows."""
     if len(model) * len(reduce or [""]) < 2:
         raise MeasureError("a comparison needs two models, or two reductions of one: give --model or --reduce twice")
-    how = bootstrap(resamples, resample_by, seed)
+    how = bootstrap(resamples, resample_by, seed, interval)
     loaded = loaded_suite(suite, columns, marks)
     checked_measures(loaded, measure or (), resample_by=resample_by)
     for name in model:
@@ -64,7 +66,8 @@ def command(
     else:
         print_table(comparison_table(found))
         for each in found:
-            talk(each.signature)
+            for note in (*each.notes, each.signature):
+                talk(note)
     units = [
         row
         for each in found

@@ -11,6 +11,7 @@ from acceptability.cli.shown import (
     By,
     Dtype,
     EngineName,
+    IntervalMethod,
     Json,
     Marks,
     Measures,
@@ -49,6 +50,7 @@ def command(
     resamples: Resamples = 1000,
     resample_by: ResampleBy = "",
     seed: Seed = 0,
+    interval: IntervalMethod = "percentile",
     engine: EngineName = "local",
     address: Address = None,
     columns: SuiteColumns = None,
@@ -56,7 +58,7 @@ def command(
     as_json: Json = False,
 ) -> None:
     """Evaluate models on suites: a table of values with confidence intervals."""
-    how, runner = bootstrap(resamples, resample_by, seed), chosen_engine(engine, address)
+    how, runner = bootstrap(resamples, resample_by, seed, interval), chosen_engine(engine, address)
     loaded = [loaded_suite(name, columns, marks) for name in suites]
     with progress_bar() as progress:
         results = evaluate_all(

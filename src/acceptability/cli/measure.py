@@ -10,6 +10,7 @@ import typer
 from acceptability.cli.evaluate import show
 from acceptability.cli.shown import (
     By,
+    IntervalMethod,
     Json,
     Measures,
     ResampleBy,
@@ -38,10 +39,11 @@ def command(
     resamples: Resamples = 1000,
     resample_by: ResampleBy = "",
     seed: Seed = 0,
+    interval: IntervalMethod = "percentile",
     as_json: Json = False,
 ) -> None:
     """Measure the scores in a file against a suite."""
-    how = bootstrap(resamples, resample_by, seed)
+    how = bootstrap(resamples, resample_by, seed, interval)
     loaded = loaded_suite(suite, suite_columns)
     found = read_scores(scores, loaded, [read_columns(each) for each in columns or [""]])
     results = [result for each in found for result in measured(loaded, each, measure or (), by=by, bootstrap=how)]

@@ -59,6 +59,9 @@ Marks = Annotated[
 ]
 Resamples = Annotated[int, typer.Option("--resamples", help="Bootstrap resamples for the intervals; 0 for none.")]
 ResampleBy = Annotated[str, typer.Option("--resample-by", help="Draw values of this tag instead of single rows.")]
+IntervalMethod = Annotated[
+    str, typer.Option("--interval", help="How intervals are made: percentile, or bca, corrected for bias and skewness.")
+]
 Seed = Annotated[int, typer.Option("--seed", help="The seed of the resampling.")]
 
 
@@ -151,9 +154,9 @@ def chosen_engine(name: str, address: str | None) -> Engine:
     return load_engine(write("ray", {**spelled.options, "address": address}))
 
 
-def bootstrap(resamples: int, by: str, seed: int) -> Bootstrap:
+def bootstrap(resamples: int, by: str, seed: int, method: str = "percentile") -> Bootstrap:
     """Return how intervals are made."""
-    return Bootstrap(resamples=resamples, by=by, seed=seed)
+    return Bootstrap(resamples=resamples, by=by, seed=seed, method=method)
 
 
 def saved(run: Run) -> None:

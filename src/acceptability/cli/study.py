@@ -11,8 +11,8 @@
     resamples = 1000
     seed = 0
 
-Only ``suites`` and ``models`` are needed; ``region`` and ``resample_by`` may be given too. A suite in a
-file is looked for beside the study first.
+Only ``suites`` and ``models`` are needed; ``region``, ``resample_by`` and ``interval`` may be given too. A suite
+in a file is looked for beside the study first.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from acceptability.suites import entries, load_suite
 from acceptability.types import Result
 
 _LISTS = ("suites", "models", "reductions", "measures")
-_TEXTS = ("title", "by", "region", "resample_by")
+_TEXTS = ("title", "by", "region", "resample_by", "interval")
 _NUMBERS = ("resamples", "seed")
 
 
@@ -113,7 +113,12 @@ def _described(file: Path, page: Path | None, as_json: bool) -> None:
     asked = _read(file)
     if page:
         check_writable(page)
-    how = bootstrap(asked.get("resamples", 1000), asked.get("resample_by", ""), asked.get("seed", 0))
+    how = bootstrap(
+        asked.get("resamples", 1000),
+        asked.get("resample_by", ""),
+        asked.get("seed", 0),
+        asked.get("interval", "percentile"),
+    )
     suites = {name: load_suite(_beside(file, name)) for name in asked["suites"]}
     with progress_bar() as progress:
         results = evaluate_all(

@@ -33,6 +33,7 @@ class ADC:
     tie: str = "positive"
 
     needs = "rated contrasts"
+    mean_of = "met"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "delta", checked_number("ADC: delta", self.delta))

@@ -23,6 +23,7 @@ class PairAccuracy:
     ties: float = 0.0
 
     needs = "contrasts"
+    mean_of = "correct"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ties", checked_number("PairAccuracy: ties", self.ties))

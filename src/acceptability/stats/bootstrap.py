@@ -1,7 +1,12 @@
 """Confidence intervals by resampling rows, for any measure.
 
-A percentile interval over resamples of rows, or of clusters of rows that share a tag
-(items, sets), drawn with replacement by a local, seeded generator.
+Rows, or clusters of rows that share a tag (items, sets), are drawn with replacement by a local, seeded
+generator; the interval is read off the resampled values, by percentile or by BCa (Efron 1987). What is drawn
+must be independent: where several rows share an item, draw items.
+
+A measure whose value is the mean of one column says so by an attribute ``mean_of = "column"``. Its resamples are
+then computed many at a time, with the same numbers, and what BCa needs has a closed form. For other measures BCa
+leaves out each row (or cluster) in turn or, where there are more than 400, each of 400 random groups of them.
 """
 
 from __future__ import annotations
@@ -10,16 +15,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from acceptability.errors import MeasureError, Undefined
 from acceptability.protocols import Measure
-from acceptability.types import Units
+from acceptability.stats.drawing import Rows, blocks, chosen, drawable, members, totals
+from acceptability.stats.quantiles import bca, clopper_pearson, percentile
+from acceptability.types import Floats, Units
 
-Draw = Callable[[np.random.Generator], NDArray[np.int64]]
+METHODS = ("percentile", "bca")
 
 _LEAST_DEFINED = 0.95
 _LEAST_RESAMPLES = 40
+_MOST_LEFT_OUT = 400
 
 
 @dataclass(frozen=True)
@@ -30,12 +37,14 @@ class Bootstrap:
         resamples: How many times the rows are drawn anew; 0 makes no intervals.
         level: The share of resamples inside the interval.
         by: The tag whose values are drawn instead of single rows; empty for single rows.
+        method: "percentile", or "bca", which corrects bias and skewness.
     """
 
     resamples: int = 1000
     level: float = 0.95
     by: str = ""
     seed: int = 0
+    method: str = "percentile"
 
     def __post_init__(self) -> None:
         if self.resamples < 0 or 0 < self.resamples < _LEAST_RESAMPLES:
@@ -44,87 +53,150 @@ class Bootstrap:
             raise MeasureError(f"level is {self.level}; expected a share between 0 and 1")
         if self.seed < 0:
             raise MeasureError(f"seed is {self.seed}; expected a whole number from 0")
+        if self.method not in METHODS:
+            raise MeasureError(f"the interval is {self.method!r}; expected {' or '.join(METHODS)}")
 
     @property
     def signature(self) -> str:
         """How the interval was made."""
         if not self.resamples:
             return "none"
-        return f"percentile({self.level:g},resamples={self.resamples},by={self.by or 'row'},seed={self.seed})"
+        return f"{self.method}({self.level:g},resamples={self.resamples},by={self.by or 'row'},seed={self.seed})"
 
 
-def interval(measure: Measure, units: Units, how: Bootstrap) -> tuple[float | None, float | None]:
-    """Return the interval of a measure over its rows; fewer than two to draw give none."""
-    if drawable(units, how) < 2:
-        return None, None
-    draw = drawing(units, how)
-    return spread(lambda generator: measure.value(units.drawn(draw(generator))), how)
+@dataclass(frozen=True)
+class Interval:
+    """Where a value lies, None and None where nothing can say; a note says why, or what was done instead."""
+
+    low: float | None = None
+    high: float | None = None
+    note: str | None = None
 
 
-def macro_interval(measure: Measure, groups: Sequence[Units], how: Bootstrap) -> tuple[float | None, float | None]:
+@dataclass(frozen=True, eq=False)
+class _Stratum:
+    """A part of the rows, drawn by itself: its value, its resampled values (nan where undefined), its jackknife."""
+
+    value: float
+    size: int
+    resampled: Callable[[np.random.Generator], Floats]
+    left_out: Callable[[], Floats]
+
+
+def interval(measure: Measure, units: Units, how: Bootstrap) -> Interval:
+    """Return the interval of a measure over its rows; fewer than two to draw give none.
+
+    A share whose rows are all 0 or all 1 gets the exact interval of Clopper and Pearson, with each row or cluster
+    as one trial: all resamples of such rows are alike.
+    """
+    if not how.resamples:
+        return Interval()
+    if (exact := _all_alike(measure, units, how)) is not None:
+        return exact
+    return _joined([_stratum(measure, units, how)], how, lambda parts: parts[0])
+
+
+def macro_interval(measure: Measure, groups: Sequence[Units], how: Bootstrap) -> Interval:
     """Return the interval of the mean over groups; rows are drawn within their group, of which each needs two."""
-    if any(drawable(units, how) < 2 for units in groups):
-        return None, None
-    draws = [drawing(units, how) for units in groups]
-
-    def mean(generator: np.random.Generator) -> float:
-        values = [measure.value(units.drawn(draw(generator))) for units, draw in zip(groups, draws, strict=True)]
-        return float(np.mean(values))
-
-    return spread(mean, how)
+    if not how.resamples:
+        return Interval()
+    strata = [_stratum(measure, units, how) for units in groups]
+    return _joined(strata, how, lambda parts: np.mean(parts, axis=0))
 
 
-def difference(measure: Measure, first: Units, second: Units, how: Bootstrap) -> tuple[float | None, float | None]:
+def difference(measure: Measure, first: Units, second: Units, how: Bootstrap) -> Interval:
     """Return the interval of a difference between two models; the same rows are drawn for both."""
-    draw = drawing(first, how)
+    if not how.resamples:
+        return Interval()
+    if column := mean_of(measure):
+        stratum = _mean_stratum(first[column] - second[column], first, how)
+    else:
+        stratum = _drawn_stratum(
+            first, how, lambda rows: measure.value(first.drawn(rows)) - measure.value(second.drawn(rows))
+        )
+    return _joined([stratum], how, lambda parts: parts[0])
 
-    def gap(generator: np.random.Generator) -> float:
-        rows = draw(generator)
-        return measure.value(first.drawn(rows)) - measure.value(second.drawn(rows))
 
-    return spread(gap, how)
+def mean_of(measure: Measure) -> str | None:
+    """Return the column whose mean a measure is, if it is one."""
+    return getattr(measure, "mean_of", None)
 
 
-def spread(draw_value: Callable[[np.random.Generator], float], how: Bootstrap) -> tuple[float | None, float | None]:
-    """Return where the middle of many drawn values lies; None if too many of them are undefined."""
-    generator = np.random.default_rng(how.seed)
-    values: list[float] = []
-    for _ in range(how.resamples):
+def _stratum(measure: Measure, units: Units, how: Bootstrap) -> _Stratum:
+    if column := mean_of(measure):
+        return _mean_stratum(units[column], units, how)
+    return _drawn_stratum(units, how, lambda rows: measure.value(units.drawn(rows)))
+
+
+def _mean_stratum(column: Floats, units: Units, how: Bootstrap) -> _Stratum:
+    """Return a stratum whose value is a mean: sums over clusters, divided by how many rows they have."""
+    sums, counts = totals(column, units, how.by)
+    n = len(sums)
+
+    def resampled(generator: np.random.Generator) -> Floats:
+        return np.concatenate(
+            [
+                sums[rows].sum(axis=1) / (counts[rows].sum(axis=1) if how.by else n)
+                for rows in chosen(n, how.resamples, generator)
+            ]
+        )
+
+    def left_out() -> Floats:
+        return np.asarray((sums.sum() - sums) / (counts.sum() - counts))
+
+    value = float(sums.sum() / counts.sum()) if n else float("nan")
+    return _Stratum(value, n, resampled, left_out)
+
+
+def _drawn_stratum(units: Units, how: Bootstrap, value_of: Callable[[Rows], float]) -> _Stratum:
+    """Return a stratum of any measure: rows are put together for each resample, and the measure is asked."""
+    parts = members(units, how.by)
+
+    def of(chosen_parts: Rows) -> float:
         try:
-            values.append(draw_value(generator))
+            return value_of(np.concatenate([parts[each] for each in chosen_parts]) if how.by else chosen_parts)
         except Undefined:
-            continue
-    if not values or len(values) < _LEAST_DEFINED * how.resamples:
-        return None, None
-    low, high = np.quantile(values, [(1 - how.level) / 2, (1 + how.level) / 2])
-    return float(low), float(high)
+            return float("nan")
+
+    def resampled(generator: np.random.Generator) -> Floats:
+        return np.array([of(each) for rows in chosen(len(parts), how.resamples, generator) for each in rows])
+
+    def left_out() -> Floats:
+        everything = np.arange(len(parts))
+        return np.array([of(np.delete(everything, each)) for each in blocks(len(parts), _MOST_LEFT_OUT, how.seed)])
+
+    return _Stratum(of(np.arange(len(parts))), len(parts), resampled, left_out)
 
 
-def drawable(units: Units, how: Bootstrap) -> int:
-    """Return how many rows, or clusters of rows, there are to draw."""
-    return len(set(_keys(units, how))) if how.by else len(units)
+def _joined(strata: Sequence[_Stratum], how: Bootstrap, join: Callable[[Sequence[Floats]], Floats]) -> Interval:
+    """Return the interval of what strata, each with a generator of its own, give together."""
+    if any(each.size < 2 for each in strata):
+        what = f"values of {how.by!r}" if how.by else "rows"
+        return Interval(note=f"no interval: there are fewer than two {what} to draw")
+    values = join([each.resampled(_generator(how, i)) for i, each in enumerate(strata)])
+    defined = values[~np.isnan(values)]
+    if len(defined) < _LEAST_DEFINED * how.resamples:
+        return Interval(note=f"no interval: {how.resamples - len(defined)} of {how.resamples} resamples are undefined")
+    if how.method == "percentile":
+        return Interval(*percentile(defined, how.level))
+    left_out = [each.left_out() for each in strata]
+    if any(np.isnan(each).any() for each in left_out):
+        return Interval(note="no BCa interval: the value is undefined where some rows are left out")
+    try:
+        return Interval(*bca(defined, float(join([np.array(each.value) for each in strata])), left_out, how.level))
+    except Undefined as error:
+        return Interval(note=f"no BCa interval: {error}")
 
 
-def drawing(units: Units, how: Bootstrap) -> Draw:
-    """Return the function that draws rows, or whole clusters of them."""
-    n = len(units)
-    if not how.by:
-        return lambda generator: generator.integers(0, n, size=n)
-    keys = np.array(_keys(units, how))
-    order = np.argsort(keys, kind="stable")
-    _, starts = np.unique(keys[order], return_index=True)
-    members = np.split(order, starts[1:])
-
-    def draw(generator: np.random.Generator) -> NDArray[np.int64]:
-        chosen = generator.integers(0, len(members), size=len(members))
-        return np.concatenate([members[each] for each in chosen])
-
-    return draw
+def _generator(how: Bootstrap, stratum: int) -> np.random.Generator:
+    return np.random.default_rng([how.seed, stratum] if stratum else how.seed)
 
 
-def _keys(units: Units, how: Bootstrap) -> list[str]:
-    """Return the cluster of each row; a row without one is an error."""
-    keys = [tags[how.by] for tags in units.tags if how.by in tags]
-    if len(keys) < len(units):
-        raise MeasureError(f"cannot draw by {how.by!r}: {len(units) - len(keys)} of {len(units)} rows lack that tag")
-    return keys
+def _all_alike(measure: Measure, units: Units, how: Bootstrap) -> Interval | None:
+    """Return the exact interval of a share whose rows are all 0 or all 1, None for all other rows."""
+    column, n = mean_of(measure), drawable(units, how.by)
+    if column is None or n < 2 or not (units[column] == units[column][0]).all() or units[column][0] not in (0, 1):
+        return None
+    low, high = clopper_pearson(n if units[column][0] else 0, n, how.level)
+    trials = f"{n} values of {how.by!r}" if how.by else f"{n} rows"
+    return Interval(low, high, f"every row is {units[column][0]:g}: exact interval of Clopper and Pearson, {trials}")

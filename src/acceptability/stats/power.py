@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy.special import bdtr, bdtrc
+
+from acceptability.errors import MeasureError
 
 _ALPHA = 0.05
 
@@ -18,6 +21,20 @@ def power(n: int, effect: float, *, seed: int = 0, draws: int = 20_000) -> float
     least = critical(n)
     hits = np.random.default_rng(seed).binomial(n, effect, size=draws)
     return float(((hits >= least) | (hits <= n - least)).mean())
+
+
+def exact_power(n: int, effect: float) -> float:
+    """Return how often n pairs tell an accuracy from chance (two-sided exact test, .05), computed exactly.
+
+    >>> round(exact_power(10, 0.9), 4)
+    0.7361
+    """
+    if n < 1 or not 0 <= effect <= 1:
+        raise MeasureError(f"{n} pairs of accuracy {effect}: expected at least one pair, and a share from 0 to 1")
+    least = critical(n)
+    if least > n:
+        return 0.0
+    return float(bdtrc(least - 1, n, effect) + bdtr(n - least, n, effect))
 
 
 def critical(n: int) -> int:
