@@ -55,10 +55,12 @@ _OURS: dict[str, dict[str, str]] = {
         "Pearson": "acceptability.measures.correlation:Pearson",
         "Spearman": "acceptability.measures.correlation:Spearman",
         "MCC": "acceptability.measures.classification:MCC",
+        "Predictions": "acceptability.measures.predictions:Predictions",
     },
     "study": {
         "adc": "acceptability.studies.adc:cells",
         "niu-penn": "acceptability.studies.niu_penn:cells",
+        "syntaxgym": "acceptability.studies.syntaxgym:cells",
     },
     "reduction": {
         name: f"acceptability.reductions:{target}"
