@@ -136,8 +136,9 @@ def holds(formula: Formula, given: Given, *, tolerance: float = 0.001) -> bool:
     True
     """
     if isinstance(formula, Joined):
-        whole = all if formula.sign == "&" else any
-        return whole(holds(each, given, tolerance=tolerance) for each in formula.parts)
+        # All parts are asked, so that a missing surprisal is noticed wherever it is.
+        held = [holds(each, given, tolerance=tolerance) for each in formula.parts]
+        return all(held) if formula.sign == "&" else any(held)
     left, right = amount(formula.left, given), amount(formula.right, given)
     if formula.sign == "=":
         return abs(left - right) <= tolerance * _NATS_A_BIT

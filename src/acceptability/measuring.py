@@ -94,9 +94,7 @@ def evaluate_all(
     by_region: list[bool] = []
     for suite in suites:
         found = checked_measures(suite, measures, by=by, resample_by=bootstrap.by if bootstrap else "")
-        by_region.append(any(each.needs == "predictions" for each in found))
-    if any(by_region):
-        _check_reads_regions(reductions, region)
+        by_region.append(needs_regions(found, reductions, region))
     for model in models:
         as_model(model)
     results: list[list[Result]] = [[] for _ in suites]
@@ -111,12 +109,15 @@ def evaluate_all(
     return [result for gained in results for result in gained]
 
 
-def _check_reads_regions(reductions: Sequence[str], region: str | None) -> None:
-    """Refuse what predictions cannot be read from: they speak of the surprisal of every region."""
+def needs_regions(measures: Sequence[Measure], reductions: Sequence[str], region: str | None) -> bool:
+    """Tell whether measures read the scores of regions, and refuse what they could not be read from."""
+    if not any(each.needs == "predictions" for each in measures):
+        return False
     if region:
         raise MeasureError(f"predictions need the surprisal of every region, and only {region!r} was asked for")
     if other := [each for each in reductions if not isinstance(load_reduction(each), LP)]:
         raise MeasureError(f"predictions are about surprisal, which lp gives; leave the reduction {other[0]} away")
+    return True
 
 
 def measure(
