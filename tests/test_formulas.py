@@ -32,11 +32,13 @@ FORMULAS = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(FORMULAS)
 def test_what_is_printed_reads_back(formula: Formula) -> None:
     assert parse(str(formula)) == formula
 
 
+@settings(deadline=None)
 @given(st.text("(*;%ab%)[]+-<>=&|0123. \n", max_size=60) | st.text(max_size=60))
 def test_any_text_is_a_formula_or_a_spelling_error(text: str) -> None:
     try:
@@ -46,6 +48,7 @@ def test_any_text_is_a_formula_or_a_spelling_error(text: str) -> None:
     assert parse(str(formula)) == formula
 
 
+@settings(deadline=None)
 @given(FORMULAS, st.data())
 def test_a_damaged_formula_never_fails_otherwise(formula: Formula, data: st.DataObject) -> None:
     text = str(formula)
@@ -135,7 +138,7 @@ def test_the_regions_of_a_formula_are_known() -> None:
     assert [str(each) for each in regions(formula)] == ["(5;%a%)", "(6;%a%)", "(*;%b%)", "(5;%a%)"]
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(COMPARISONS)
 def test_a_formula_is_true_of_surprisals_as_python_would_have_it(formula: Comparison) -> None:
     def value(quantity: Quantity) -> float:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from acceptability.errors import MeasureError, SpellingError, SuiteError
+from acceptability.errors import MeasureError, ScoreError, SpellingError, SuiteError
 from acceptability.formulas import Formula, Region, holds, parse, regions
 from acceptability.measures.pairs import mean
 from acceptability.measures.rows import checked_number, items_with_predictions
@@ -126,7 +126,12 @@ def _surprisal(region: Region, conditions: Mapping[str, Sentence], scores: Score
         return 0.0
     if region.number not in sentence.regions:
         raise SuiteError(f"a prediction speaks of {region}, but sentence {sentence.id!r} has no region {region.number}")
-    return -scores[f"{sentence.id}#{region.number}"]
+    if (key := f"{sentence.id}#{region.number}") not in scores.values:
+        raise ScoreError(
+            f"no score of {scores.model!r} for {key!r}, that is {region}, which a prediction needs. Regions are scored "
+            "by `acceptability score --regions` and region_scores; a region whose words the model skips has no score."
+        )
+    return -scores[key]
 
 
 def _named(formula: Formula) -> str:

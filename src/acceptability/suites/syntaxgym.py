@@ -63,7 +63,7 @@ def circuit_of(name: str) -> str | None:
     return _CIRCUITS.get(name.replace("-", "_").partition("_")[0])
 
 
-def formula_tags(formulas: list[str]) -> dict[str, str]:
+def _formula_tags(formulas: list[str]) -> dict[str, str]:
     """Return the tags that hold predictions: ``prediction``, ``prediction_2``, ..."""
     return {"prediction" if place == 1 else f"prediction_{place}": each for place, each in enumerate(formulas, start=1)}
 
@@ -97,7 +97,7 @@ def _sentences(suite: Mapping[str, Any], more: Mapping[str, str]) -> Iterator[Se
         for condition in item["conditions"]:
             text, places, empty = _joined(condition["regions"])
             name = str(condition["condition_name"])
-            tags = {"item": number, "set": f"{title}/{number}", "condition": name, **more, **formula_tags(formulas)}
+            tags = {"item": number, "set": f"{title}/{number}", "condition": name, **more, **_formula_tags(formulas)}
             tags |= {"empty_regions": " ".join(empty)} if empty else {}
             yield Sentence(f"{title}/{number}/{name}", text, regions=places, tags=tags)
 
