@@ -194,6 +194,9 @@ def _grouped(suite: Suite, scores: Scores, measure: Measure, units: Units, by: s
     for row, tags in enumerate(units.tags):
         if by in tags:
             groups.setdefault(tags[by], []).append(row)
+    if not groups:
+        has = ", ".join(sorted({name for tags in units.tags for name in tags})) or "none"
+        raise SuiteError(f"no row of {measure!r} on suite {suite.name!r} has the tag {by!r}; they have {has}.")
     parts = {name: units.take(np.array(rows)) for name, rows in groups.items()}
     results = [_result(suite, scores, measure, part, f"{by}={name}", how) for name, part in parts.items()]
     yield from results

@@ -12,6 +12,7 @@ from acceptability.errors import MeasureError, ScoreError, SuiteError
 from acceptability.measures import default_measures, load_measure
 from acceptability.measures.predictions import Predictions
 from acceptability.measuring import measure
+from acceptability.stats.bootstrap import Bootstrap
 from acceptability.types import Scores, Sentence, Suite
 
 BIT = math.log(2)
@@ -117,6 +118,16 @@ def test_rows_have_the_tags_of_their_item_and_say_what_is_predicted() -> None:
         "formula": "(2;%a%) < (2;%b%)",
         "conditions": "a, b",
     }
+
+
+def test_a_tag_that_differs_within_items_groups_nothing() -> None:
+    suite, scores = suite_of("(2;%a%) < (2;%b%)", items=2), scores_of({f"{i}/{c}#2": i for i in (1, 2) for c in "ab"})
+    assert measure(suite, scores, by="prediction")[1].group == "prediction=1"
+    for spelling, tag in (("Predictions", "condition"), ("Predictions(per='item')", "prediction")):
+        with pytest.raises(SuiteError, match=f"has the tag '{tag}'; they have "):
+            measure(suite, scores, [spelling], by=tag)
+    with pytest.raises(MeasureError, match="condition"):
+        measure(suite, scores, bootstrap=Bootstrap(100, by="condition"))
 
 
 def test_it_is_the_default_measure_where_there_are_predictions() -> None:
