@@ -15,11 +15,11 @@ SOURCE = Path(acceptability.__file__).parent
 
 RANKS = [
     {"errors"},
-    {"spelling", "signature", "home", "text"},
+    {"spelling", "signature", "home", "text", "formulas"},
     {"registry"},
     {"types"},
     {"protocols"},
-    {"request", "words", "suites", "models", "unigrams", "measures", "stats"},
+    {"request", "words", "regions", "suites", "models", "unigrams", "measures", "stats"},
     {"reductions", "people"},
     {"store", "engine"},
     {"scoring", "review"},

@@ -30,6 +30,7 @@ _HOMES = {
     "load_suite": "suites",
     "load_model": "models",
     "score": "scoring",
+    "region_scores": "scoring",
     "evaluate": "measuring",
     "measure": "measuring",
     "compare": "measuring",
@@ -40,6 +41,7 @@ _HOMES = {
     "Pearson": "measures.correlation",
     "Spearman": "measures.correlation",
     "MCC": "measures.classification",
+    "Predictions": "measures.predictions",
 }
 
 if TYPE_CHECKING:
@@ -48,9 +50,10 @@ if TYPE_CHECKING:
     from acceptability.measures.correlation import PBC, Pearson, Spearman
     from acceptability.measures.delta import ADC
     from acceptability.measures.pairs import PairAccuracy
+    from acceptability.measures.predictions import Predictions
     from acceptability.measuring import Comparison, compare, evaluate, measure
     from acceptability.models import load_model
-    from acceptability.scoring import Judgement, judge, score
+    from acceptability.scoring import Judgement, judge, region_scores, score
     from acceptability.stats.bootstrap import Bootstrap
     from acceptability.suites import load_suite
     from acceptability.types import Contrast, LabelScores, Query, Result, Scores, Sentence, Suite, TokenScores, Units
@@ -67,6 +70,7 @@ __all__ = [
     "LabelScores",
     "PairAccuracy",
     "Pearson",
+    "Predictions",
     "Query",
     "Result",
     "Scores",
@@ -81,6 +85,7 @@ __all__ = [
     "load_model",
     "load_suite",
     "measure",
+    "region_scores",
     "score",
 ]
 

@@ -12,7 +12,8 @@ from acceptability.errors import MeasureError, SuiteError, Undefined, suggestion
 from acceptability.measures import default_measures, load_measure
 from acceptability.measures.rows import check_measurable, ratings_are_z
 from acceptability.protocols import Engine, Measure, Model
-from acceptability.scoring import Progress, as_engine, as_model, as_suite, check_list, scored
+from acceptability.reductions import LP
+from acceptability.scoring import Progress, as_engine, as_model, as_suite, check_list, load_reduction, scored
 from acceptability.signature import parse, sign
 from acceptability.stats.bootstrap import Bootstrap, Interval, difference, interval, macro_interval
 from acceptability.types import Contrast, Result, Scores, Sentence, Suite, Units
@@ -92,8 +93,10 @@ def evaluate_all(
     """
     for name, given in (("models", models), ("reductions", reductions), ("measures", measures)):
         check_list(name, given)
+    by_region: list[bool] = []
     for suite in suites:
-        checked_measures(suite, measures, by=by, resample_by=bootstrap.by if bootstrap else "")
+        found = checked_measures(suite, measures, by=by, resample_by=bootstrap.by if bootstrap else "")
+        by_region.append(needs_regions(found, reductions, region))
     for model in models:
         as_model(model)
     results: list[list[Result]] = [[] for _ in suites]
@@ -101,11 +104,22 @@ def evaluate_all(
     asked: list[str | None] = [*reductions] or [None]
     for model in models:
         _, in_use = as_model(model)
-        for suite, found in zip(suites, results, strict=True):
-            for scores in scored(suite, model, asked, region=region, engine=runner, progress=progress):
-                found += measure(suite, scores, measures, by=by, bootstrap=bootstrap)
+        for suite, parts, gained in zip(suites, by_region, results, strict=True):
+            for scores in scored(suite, model, asked, region=region, by_region=parts, engine=runner, progress=progress):
+                gained += measure(suite, scores, measures, by=by, bootstrap=bootstrap)
         del in_use
-    return [result for found in results for result in found]
+    return [result for gained in results for result in gained]
+
+
+def needs_regions(measures: Sequence[Measure], reductions: Sequence[str], region: str | None) -> bool:
+    """Tell whether measures read the scores of regions, and refuse what they could not be read from."""
+    if not any(each.needs == "predictions" for each in measures):
+        return False
+    if region:
+        raise MeasureError(f"predictions need the surprisal of every region, and only {region!r} was asked for")
+    if other := [each for each in reductions if not isinstance(load_reduction(each), LP)]:
+        raise MeasureError(f"predictions are about surprisal, which lp gives; leave the reduction {other[0]} away")
+    return True
 
 
 def measure(
@@ -155,7 +169,9 @@ def checked_measures(
         check_measurable(suite, each)
     found = asked or default_measures(suite)
     if not found:
-        raise MeasureError(f"suite {suite.name!r} has neither contrasts, nor labels of both classes, nor ratings")
+        raise MeasureError(
+            f"suite {suite.name!r} has neither contrasts, nor labels of both classes, nor ratings, nor predictions"
+        )
     for tag in filter(None, (by, resample_by)):
         for each in found:
             _check_tag(suite, tag, each)
@@ -180,6 +196,9 @@ def _grouped(suite: Suite, scores: Scores, measure: Measure, units: Units, by: s
     for row, tags in enumerate(units.tags):
         if by in tags:
             groups.setdefault(tags[by], []).append(row)
+    if not groups:
+        has = ", ".join(sorted({name for tags in units.tags for name in tags})) or "none"
+        raise SuiteError(f"no row of {measure!r} on suite {suite.name!r} has the tag {by!r}; they have {has}.")
     parts = {name: units.take(np.array(rows)) for name, rows in groups.items()}
     results = [_result(suite, scores, measure, part, f"{by}={name}", how) for name, part in parts.items()]
     yield from results

@@ -78,7 +78,7 @@ class Measure(Protocol):
 
     @property
     def needs(self) -> str:
-        """What a suite must have: "contrasts", "labels", "ratings" or "rated contrasts"."""
+        """What a suite must have: "contrasts", "labels", "ratings", "rated contrasts" or "predictions"."""
         ...
 
     def units(self, suite: Suite, scores: Scores) -> Units:

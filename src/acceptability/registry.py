@@ -60,12 +60,14 @@ _OURS: dict[str, dict[str, str]] = {
         "ClozePair": "acceptability.measures.contrast:ClozePair",
         "Goodness": "acceptability.measures.contrast:Goodness",
         "Intensity": "acceptability.measures.contrast:Intensity",
+        "Predictions": "acceptability.measures.predictions:Predictions",
     },
     "study": {
         "adc": "acceptability.studies.adc:cells",
         "niu-penn": "acceptability.studies.niu_penn:cells",
         "humans": "acceptability.studies.humans:cells",
         "park": "acceptability.studies.park:cells",
+        "syntaxgym": "acceptability.studies.syntaxgym:cells",
     },
     "reduction": {
         name: f"acceptability.reductions:{target}"

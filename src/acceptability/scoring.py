@@ -17,6 +17,7 @@ from acceptability.errors import ModelError, QueryError, ScoreError, SpellingErr
 from acceptability.models import load_model
 from acceptability.protocols import Engine, Model, Reduction
 from acceptability.reductions import LP, AgainstUnigrams, LogOdds
+from acceptability.regions import RegionScores
 from acceptability.request import Request
 from acceptability.store.said import Store
 from acceptability.suites import load_suite
@@ -55,25 +56,44 @@ def score(
     return scored(suite, model, [reduce], region=region, engine=engine, progress=progress)[0]
 
 
+def region_scores(
+    suite: Suite | str, model: str | Model, *, engine: str | Engine = "local", progress: Progress | None = None
+) -> Scores:
+    """Return the log-probability of each region of each sentence, under ``id#region``, and of the whole, under ``id``.
+
+    The model passes over each sentence once; a token counts for the region in which it begins.
+    """
+    return scored(suite, model, ["lp"], by_region=True, engine=engine, progress=progress)[0]
+
+
 def scored(
     suite: Suite | str,
     model: str | Model,
     reductions: Sequence[str | None],
     *,
     region: str | None = None,
+    by_region: bool = False,
     engine: str | Engine = "local",
     progress: Progress | None = None,
 ) -> list[Scores]:
-    """Return the scores of a suite under several reductions, from one pass of the model."""
+    """Return the scores of a suite under several reductions, from one pass of the model.
+
+    Args:
+        by_region: Add the log-probability of each region, under ``id#region``.
+    """
     suite, asked = as_suite(suite), _asked_model(model, engine)
     makers = [_Scorer(load_reduction(each) if each else None) for each in reductions]
+    parts = RegionScores(suite) if by_region else None
     with closing(_said(asked, suite, region, progress)) as batches:
         for batch in batches:
             for maker in makers:
                 maker.take(batch)
+            if parts:
+                parts.take(batch)
     where = f"#{region}" if region else ""
     ids = [sentence.id for sentence in suite.sentences]
-    return [maker.scores(ids, asked.name, asked.model.signature, where) for maker in makers]
+    found = [maker.scores(ids, asked.name, asked.model.signature, where) for maker in makers]
+    return [parts.added(each) for each in found] if parts else found
 
 
 class _Scorer:

@@ -18,11 +18,24 @@ from acceptability.types import Scores, Sentence, Suite, contrast
 
 GENERATOR = random.Random(3)
 SENTENCES = [
-    Sentence(f"s{i}", f"Sentence {i}.", label=i % 2, rating=GENERATOR.gauss(i % 2, 1), tags={"kind": "xyz"[i // 2 % 3]})
+    Sentence(
+        f"s{i}",
+        f"Sentence {i}.",
+        label=i % 2,
+        rating=GENERATOR.gauss(i % 2, 1),
+        regions={"1": (0, 8)},
+        tags={
+            "kind": "xyz"[i // 2 % 3],
+            "item": str(i // 2),
+            "condition": "ba"[i % 2],
+            "prediction": "(1;%a%) < (1;%b%)",
+        },
+    )
     for i in range(60)
 ]
 SUITE = Suite("made", tuple(SENTENCES), tuple(contrast(SENTENCES[i + 1], SENTENCES[i]) for i in range(0, 60, 2)))
-SCORES = Scores({each.id: GENERATOR.gauss(each.label, 1) for each in SENTENCES}, "made")
+GIVEN = {each.id: GENERATOR.gauss(each.label, 1) for each in SENTENCES}
+SCORES = Scores({**GIVEN, **{f"{name}#1": value for name, value in GIVEN.items()}}, "made")
 OTHERS = {
     # Log-probabilities, and several judges.
     "Repulsion": Scores({key: value - 9 for key, value in SCORES.values.items()}, "made"),

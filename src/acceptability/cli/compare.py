@@ -24,7 +24,7 @@ from acceptability.cli.shown import (
     talk,
 )
 from acceptability.errors import MeasureError
-from acceptability.measuring import checked_measures, compare
+from acceptability.measuring import checked_measures, compare, needs_regions
 from acceptability.models import load_model
 from acceptability.report.table import comparison_table
 from acceptability.scoring import scored
@@ -50,14 +50,16 @@ def command(
         raise MeasureError("a comparison needs two models, or two reductions of one: give --model or --reduce twice")
     how = bootstrap(resamples, resample_by, seed, interval)
     loaded = loaded_suite(suite, columns, marks)
-    checked_measures(loaded, measure or (), resample_by=resample_by)
+    measures = checked_measures(loaded, measure or (), resample_by=resample_by)
+    by_region = needs_regions(measures, reduce or (), region)
     for name in model:
         load_model(name)
+    asked: list[str | None] = [*(reduce or [])] or [None]
     with progress_bar() as progress:
         scores = [
             each
             for name in model
-            for each in scored(loaded, name, list(reduce or [None]), region=region, progress=progress)  # type: ignore[list-item]
+            for each in scored(loaded, name, asked, region=region, by_region=by_region, progress=progress)
         ]
     found = compare(loaded, scores, measure or (), bootstrap=how)
     rows = [each.row() for each in found]

@@ -33,6 +33,7 @@ from acceptability.cli.shown import (
 from acceptability.errors import ReportError, SpellingError
 from acceptability.models import in_precision, load_model
 from acceptability.precision import Difference, precision_differences
+from acceptability.regions import region_logprobs
 from acceptability.scoring import score, tokens
 from acceptability.signature import sign
 from acceptability.store.runs import save_run
@@ -49,6 +50,7 @@ def command(
     out: Annotated[Path | None, typer.Option("--out", help="Write the rows to this .csv, .tsv or .jsonl.")] = None,
     by_token: Annotated[bool, typer.Option("--tokens", help="One row a token instead of one a sentence.")] = False,
     by_word: Annotated[bool, typer.Option("--words", help="One row a word instead of one a sentence.")] = False,
+    by_region: Annotated[bool, typer.Option("--regions", help="One row a region instead of one a sentence.")] = False,
     region: Region = None,
     dtype: Dtype = None,
     precisions: Annotated[
@@ -67,20 +69,21 @@ def command(
         raise SpellingError("--json prints rows and --out writes them: choose one")
     if out:
         check_writable(out)
-    if (by_token or by_word) and (reduce or region or precisions):
+    if (by_token or by_word or by_region) and (reduce or region or precisions):
         raise SpellingError(
-            "--tokens and --words give what the model said itself; leave --reduce, --region and --precisions away"
+            "--tokens, --words and --regions give what the model said itself; "
+            "leave --reduce, --region and --precisions away"
         )
-    if by_token and by_word:
-        raise SpellingError("--tokens and --words: choose one")
+    if by_token + by_word + by_region > 1:
+        raise SpellingError("--tokens, --words and --regions: choose one")
     if precisions and dtype:
         raise SpellingError("--precisions takes them all; leave --dtype away")
     model = in_precision(model, dtype) if dtype else model
     runner = chosen_engine(engine, address)
     loaded = loaded_suite(suite, columns, marks)
     with progress_bar() as progress:
-        if by_token or by_word:
-            rows_of = _token_rows if by_token else _word_rows
+        if by_token or by_word or by_region:
+            rows_of = _token_rows if by_token else _word_rows if by_word else _region_rows
             rows = [row for each in tokens(loaded, model, engine=runner, progress=progress) for row in rows_of(*each)]
             giver = load_model(model).signature
         else:
@@ -122,6 +125,25 @@ def _word_rows(sentence: Sentence, said: Said) -> list[dict[str, object]]:
             "surprisal_bits": None if word.logprob is None else -word.logprob / math.log(2),
         }
         for word in words(said)
+    ]
+
+
+def _region_rows(sentence: Sentence, said: Said) -> list[dict[str, object]]:
+    if isinstance(said, LabelScores):
+        raise SpellingError("--regions: a classifier says nothing of regions; leave it away")
+    if not sentence.regions:
+        raise SpellingError(f"--regions: sentence {sentence.id!r} has no regions; leave it away")
+    given = region_logprobs(sentence, said)
+    return [
+        {
+            "sentence_id": f"{sentence.id}#{name}",
+            "text": sentence.text[start:end],
+            "start": start,
+            "end": end,
+            "score": given.get(name),
+            "surprisal_bits": -given[name] / math.log(2) if name in given else None,
+        }
+        for name, (start, end) in sentence.regions.items()
     ]
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from acceptability import registry
+from acceptability.measures.rows import states_predictions
 from acceptability.protocols import Measure
 from acceptability.types import Suite
 
-DEFAULTS = ("PairAccuracy()", "ADC()", "PBC()", "Pearson()", "Spearman()")
+DEFAULTS = ("PairAccuracy()", "ADC()", "PBC()", "Pearson()", "Spearman()", "Predictions()")
 """What is asked of a suite when nobody says: of these, those that it can answer."""
 
 
@@ -34,4 +35,5 @@ def offers(suite: Suite) -> set[str]:
     has |= {"labels"} if len(labels) == 2 else set()
     has |= {"ratings"} if len(rated) > 1 else set()
     has |= {"rated contrasts"} if any({each.better, each.worse} <= rated for each in suite.contrasts) else set()
+    has |= {"predictions"} if any(states_predictions(each) for each in suite.sentences) else set()
     return has

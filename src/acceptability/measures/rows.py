@@ -45,6 +45,26 @@ def rated_contrasts(suite: Suite, measure: object) -> tuple[list[Contrast], tupl
     return kept, _left_out(len(everyone) - len(kept), "contrasts with an unrated sentence")
 
 
+def states_predictions(sentence: Sentence) -> bool:
+    """Tell whether a sentence belongs to an item about whose regions something is predicted."""
+    return bool({"prediction", "condition"} <= sentence.tags.keys() and sentence.regions)
+
+
+def items_with_predictions(suite: Suite, measure: object) -> dict[str, list[Sentence]]:
+    """Return the sentences of each item about whose regions something is predicted."""
+    items: dict[str, list[Sentence]] = {}
+    for each in filter(states_predictions, suite.sentences):
+        name = each.tags.get("set", each.tags.get("item"))
+        if name is None:
+            raise MeasureError(
+                f"sentence {each.id!r} has predictions, but no tag set or item that says what it belongs to"
+            )
+        items.setdefault(name, []).append(each)
+    if not items:
+        raise nothing(suite, measure, "predictions about regions")
+    return items
+
+
 def ratings_are_z(suite: Suite) -> bool:
     """Tell whether a suite's ratings are in z units already."""
     units = {each.tags.get("rating_unit", "") for each in suite.sentences if each.rating is not None}
@@ -91,6 +111,7 @@ def check_measurable(suite: Suite, measure: Measure) -> None:
         "labels": labelled,
         "ratings": rated,
         "rated contrasts": rated_contrasts,
+        "predictions": items_with_predictions,
     }
     if measure.needs in finders:
         finders[measure.needs](suite, measure)

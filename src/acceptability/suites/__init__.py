@@ -13,6 +13,7 @@ from acceptability.suites.catalog import Entry, catalog, entries, unknown
 from acceptability.suites.fetch import contents
 from acceptability.suites.frames import hub_rows
 from acceptability.suites.notation import read_notation
+from acceptability.suites.syntaxgym import read_json
 from acceptability.suites.tables import ENDINGS, is_table, read_table, suite_of_rows
 from acceptability.types import Sentence, Suite
 
@@ -49,6 +50,8 @@ def load_suite(
         raise SuiteError(f"columns can be named for a file only, and {name!r} ends in none of {', '.join(ENDINGS)}")
     if name.lower().endswith(".txt"):
         return read_notation(Path(name), marks=marks)
+    if name.lower().endswith(".json"):
+        return read_json(Path(name))
     found = entries(name)
     if len(found) == 1 and found[0].id == name:
         return _read(found[0])

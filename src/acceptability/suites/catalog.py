@@ -78,7 +78,7 @@ def unknown(name: str) -> UnknownName:
     known = [entry.id for entry in catalog()]
     hint = (
         f"`acceptability suites` lists all {len(known)}; "
-        "a file of your own needs one of the endings .csv, .tsv, .jsonl, .parquet, .txt."
+        "a file of your own needs one of the endings .csv, .tsv, .jsonl, .parquet, .txt, or .json for SyntaxGym's form."
     )
     return UnknownName("suite", name, known, hint=hint)
 
