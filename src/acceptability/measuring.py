@@ -10,12 +10,13 @@ import numpy as np
 from acceptability import __version__
 from acceptability.errors import MeasureError, SuiteError, Undefined, suggestion
 from acceptability.measures import default_measures, load_measure
+from acceptability.measures.gathering import row_tags
 from acceptability.measures.rows import check_measurable, ratings_are_z
 from acceptability.protocols import Engine, Measure, Model
 from acceptability.scoring import Progress, as_engine, as_model, as_suite, check_list, scored
 from acceptability.signature import parse, sign
 from acceptability.stats.bootstrap import Bootstrap, difference, interval, macro_interval
-from acceptability.types import Contrast, Result, Scores, Sentence, Suite, Units
+from acceptability.types import Result, Scores, Suite, Units
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,10 +163,9 @@ def checked_measures(
 
 def _check_tag(suite: Suite, tag: str, measure: Measure) -> None:
     """Refuse a tag that stands on none of the rows that a measure counts."""
-    rows: Sequence[Sentence | Contrast] = suite.contrasts if "contrasts" in measure.needs else suite.sentences
-    has = sorted({name for row in rows for name in row.tags})
+    what, rows = row_tags(suite, measure)
+    has = sorted({name for tags in rows for name in tags})
     if tag not in has:
-        what = "contrasts" if "contrasts" in measure.needs else "sentences"
         shown = ", ".join(has) or "none"
         raise SuiteError(
             f"the {what} of suite {suite.name!r} have no tag {tag!r}; they have {shown}.{suggestion(tag, has)}"
@@ -178,6 +178,8 @@ def _grouped(suite: Suite, scores: Scores, measure: Measure, units: Units, by: s
     for row, tags in enumerate(units.tags):
         if by in tags:
             groups.setdefault(tags[by], []).append(row)
+    if not groups:  # all rows that have the tag were left out, and the notes on the overall result say why
+        return
     parts = {name: units.take(np.array(rows)) for name, rows in groups.items()}
     results = [_result(suite, scores, measure, part, f"{by}={name}", how) for name, part in parts.items()]
     yield from results

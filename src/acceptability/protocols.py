@@ -70,11 +70,16 @@ class Reduction(Protocol):
 
 
 class Measure(Protocol):
-    """A question about scores, as a value whose ``repr`` reads back."""
+    """A question about scores, as a value whose ``repr`` reads back.
+
+    One whose value is the mean of a column says so by an attribute ``mean_of``; one that needs
+    tags on sentences names them in ``needs_tags``; and one whose row is a set of sentences says
+    by which tag these are ``gathered_by``.
+    """
 
     @property
     def needs(self) -> str:
-        """What a suite must have: "contrasts", "labels", "ratings" or "rated contrasts"."""
+        """What a suite must have: "contrasts", "labels", "ratings", "rated contrasts" or "sets"."""
         ...
 
     def units(self, suite: Suite, scores: Scores) -> Units:
