@@ -253,8 +253,21 @@ def _fields(
     return fields | {"n": str(n), "ci": how.signature, "acceptability": __version__}
 
 
+def _shared(one: Units, two: Units) -> tuple[Units, Units, str]:
+    """Return the rows that two models both have, in one order, and what to say where one of them lacks some.
+
+    Rows differ where a measure leaves some out by their scores: sets within which a model gives all sentences the same.
+    """
+    if one.ids == two.ids:
+        return one, two, ""
+    places = {name: row for row, name in enumerate(two.ids)}
+    kept = [(row, places[name]) for row, name in enumerate(one.ids) if name in places]
+    first, second = np.array(kept, dtype=np.int64).reshape(-1, 2).T
+    return one.take(first), two.take(second), f"{len(kept)} shared, of {len(one)} and {len(two)}"
+
+
 def _comparison(suite: Suite, measure: Measure, first: Scores, second: Scores, how: Bootstrap) -> Comparison:
-    one, two = measure.units(suite, first), measure.units(suite, second)
+    one, two, shared = _shared(measure.units(suite, first), measure.units(suite, second))
     try:
         values = measure.value(one), measure.value(two)
     except Undefined as error:
@@ -262,6 +275,7 @@ def _comparison(suite: Suite, measure: Measure, first: Scores, second: Scores, h
     low, high = difference(measure, one, two, how)
     fields = dict(_fields(suite, first, measure, None, len(one), how))
     fields["model"] += f" minus {second.signature or second.model}"
+    fields |= {"rows": shared} if shared else {}
     return Comparison(
         repr(measure),
         suite.name,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from scipy.integrate import trapezoid
@@ -34,6 +34,7 @@ def value(measure, suite: Suite, scores: Scores) -> float:
     return measure.value(measure.units(suite, scores))
 
 
+@settings(deadline=None)
 @given(FOURS, st.lists(st.floats(0.001, 30), min_size=1, max_size=8), st.sampled_from(["positive", "literal"]))
 def test_the_curve_at_delta_is_adc_at_delta(rows, deltas: list[float], tie: str) -> None:
     made = pairs(rows)
@@ -42,6 +43,7 @@ def test_the_curve_at_delta_is_adc_at_delta(rows, deltas: list[float], tie: str)
     assert adc_curve(units, deltas, tie=tie).tolist() == one_by_one
 
 
+@settings(deadline=None)
 @given(FOURS)
 def test_delta_of_any_size_leaves_only_the_direction(rows) -> None:
     suite, scores = pairs(rows)
@@ -53,6 +55,7 @@ def test_delta_of_any_size_leaves_only_the_direction(rows) -> None:
     assert value(ADC(delta=1e6, standardise=False), *made) == value(PairAccuracy(), *made)
 
 
+@settings(deadline=None)
 @given(FOURS, st.floats(0.5, 10))
 def test_the_area_is_that_under_the_curve(rows, limit: float) -> None:
     made = pairs(rows)
@@ -87,6 +90,7 @@ def test_a_curve_over_nothing_is_undefined() -> None:
         adc_curve(nothing, [1.0], tie="none")
 
 
+@settings(deadline=None)
 @given(FOURS)
 def test_the_correlation_of_gaps_agrees_with_scipy(rows) -> None:
     model, human = (np.array([row[a] - row[a + 1] for row in rows]) for a in (0, 2))

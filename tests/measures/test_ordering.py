@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from sklearn.metrics import roc_auc_score
@@ -31,6 +31,7 @@ def value(measure, suite: Suite, scores: Scores) -> float:
     return measure.value(measure.units(suite, scores))
 
 
+@settings(deadline=None)
 @given(ROWS)
 def test_kendall_agrees_with_scipy_on_many_ties(rows: list[tuple[float, float]]) -> None:
     first, second = (np.array(column) for column in zip(*rows, strict=True))
@@ -66,6 +67,7 @@ def test_kendall_is_undefined_without_variation() -> None:
         kendall(np.array([1.0, 1.0]), np.array([1.0, 2.0]))
 
 
+@settings(deadline=None)
 @given(ROWS)
 def test_rank_measures_see_only_order(rows: list[tuple[float, float]]) -> None:
     first, second = (list(column) for column in zip(*rows, strict=True))
@@ -76,6 +78,7 @@ def test_rank_measures_see_only_order(rows: list[tuple[float, float]]) -> None:
         assert value(measure, *made(bent, second)) == pytest.approx(value(measure, *made(first, second)), abs=1e-12)
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(FEW, st.integers(0, 1)), min_size=2, max_size=40))
 def test_auc_agrees_with_scikit_learn_and_mann_whitney(rows: list[tuple[float, int]]) -> None:
     scores, labels = zip(*rows, strict=True)
@@ -95,6 +98,7 @@ def test_auc_of_degenerate_rows() -> None:
         value(AUC(), *made([1.0, 2.0]))
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(FEW, st.integers(0, 1), st.integers(1, 5)), min_size=2, max_size=20))
 def test_weights_of_auc_agree_with_scikit_learn(rows: list[tuple[float, int, int]]) -> None:
     scores, labels, weights = (np.array(column, float) for column in zip(*rows, strict=True))

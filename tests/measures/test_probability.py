@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from sklearn.metrics import roc_auc_score
@@ -47,6 +47,7 @@ def test_both_sentences_must_be_judged_right() -> None:
     assert AbsolutePair(threshold=0.5).units(*made)["correct"].tolist() == [1, 1, 0, 1, 0]
 
 
+@settings(deadline=None)
 @given(TWOS)
 def test_probabilities_and_log_odds_order_pairs_alike(rows: list[tuple[float, float]]) -> None:
     suite, scores = pairs(rows)
@@ -57,6 +58,7 @@ def test_probabilities_and_log_odds_order_pairs_alike(rows: list[tuple[float, fl
     assert value(AbsolutePair(), suite, scores) <= value(GradientPair(), suite, scores)
 
 
+@settings(deadline=None)
 @given(TWOS)
 def test_what_goes_together_within_pairs(rows: list[tuple[float, float]]) -> None:
     better, worse = (np.array(column) for column in zip(*rows, strict=True))
@@ -68,6 +70,7 @@ def test_what_goes_together_within_pairs(rows: list[tuple[float, float]]) -> Non
         assert value(PairCorrelation(kind=kind), *pairs(rows)) == pytest.approx(expected, abs=1e-9)
 
 
+@settings(deadline=None)
 @given(TWOS)
 def test_unpaired_strings_are_all_set_against_all(rows: list[tuple[float, float]]) -> None:
     better, worse = zip(*rows, strict=True)

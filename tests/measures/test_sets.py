@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from acceptability import PBC, Bootstrap, Scores, Sentence, SetAccuracy, Suite, measure
+from acceptability import PBC, Bootstrap, Scores, Sentence, SetAccuracy, Suite, compare, measure
 from acceptability.errors import MeasureError, SuiteError, Undefined
 from acceptability.measures import load_measure, offers
+from acceptability.signature import parse
 
 CLASS = {"b": "baseline", "d": "distractor", "u": "ungrammatical"}
 NUMBERS = st.integers(-6, 6).map(float)
@@ -138,6 +139,7 @@ class TestPBCWithinSets:
         within = PBC(per="set", scale="exp").units(suite, low)["pbc"]
         assert within[0] == pytest.approx(stats.pointbiserialr([1, 0, 0], np.exp([3, 1, 2])).statistic, abs=1e-9)
 
+    @settings(deadline=None)
     @given(st.lists(st.tuples(NUMBERS, st.sampled_from("bu")), min_size=2, max_size=12), st.floats(0.1, 9), NUMBERS)
     def test_positive_affine_maps_change_nothing(self, rows, scale: float, shift: float) -> None:
         assume(len({cls for _, cls in rows}) == 2)
@@ -145,6 +147,16 @@ class TestPBCWithinSets:
         suite, scores = sets(*(("a", cls, score) for score, cls in rows))
         moved = Scores({key: scale * each + shift for key, each in scores.values.items()}, "m")
         assert value(PBC(per="set"), suite, moved) == pytest.approx(value(PBC(per="set"), suite, scores), abs=1e-9)
+
+    def test_models_are_compared_on_the_sets_that_have_a_correlation_for_both(self) -> None:
+        suite, scores = sets(*self.ROWS, *((f"b{name[1]}", cls, score) for name, cls, score in self.ROWS))
+        flat = {each.id: 0.0 if each.tags["set"] == "a1" else -scores[each.id] for each in suite.sentences}
+        (found,) = compare(suite, [scores, Scores(flat, "flat")], ["PBC(per='set')"], bootstrap=Bootstrap(50))
+        a1, a2 = self.expected()
+        assert found.n == 3
+        assert found.first_value == pytest.approx((a1 + 2 * a2) / 3)
+        assert found.second_value == pytest.approx(-(a1 + 2 * a2) / 3)
+        assert parse(found.signature)["rows"] == "3 shared, of 4 and 3"
 
     def test_sets_are_drawn_and_grouped(self) -> None:
         more = [(f"b{name[1]}", cls, score) for name, cls, score in self.ROWS]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, matthews_corrcoef
 
@@ -27,6 +27,7 @@ def value(measure, rows: list[tuple[float, int]]) -> float:
     return measure.value(measure.units(*made(rows)))
 
 
+@settings(deadline=None)
 @given(ROWS)
 def test_the_best_threshold_is_the_lowest_of_the_best(rows: list[tuple[float, int]]) -> None:
     scores, labels = np.array([s for s, _ in rows]), np.array([float(label) for _, label in rows])
@@ -38,6 +39,7 @@ def test_the_best_threshold_is_the_lowest_of_the_best(rows: list[tuple[float, in
         assert best_threshold(scores, labels, merit) == candidates[worth.index(max(worth))]
 
 
+@settings(deadline=None)
 @given(ROWS, st.integers(-6, 6))
 def test_accuracy_agrees_with_scikit_learn(rows: list[tuple[float, int]], threshold: int) -> None:
     expected = accuracy_score([label for _, label in rows], [score > threshold for score, _ in rows])
