@@ -63,14 +63,19 @@ def _inversions(values: Ints) -> int:
     """Count the pairs of which the first is larger, bit by bit.
 
     Rows that agree in all higher bits stand together, in their old order. Among them a pair is
-    decided by this bit: the first has it, the second has not.
+    decided by this bit: the first has it, the second has not. Those that have it then go behind.
     """
-    found = 0
+    found, places = 0, np.arange(len(values))
     for bit in reversed(range(int(values.max()).bit_length())):
-        has, together = (values >> bit) & 1, values >> (bit + 1)
+        has = (values >> bit) & 1
+        starts = np.flatnonzero(np.diff(values >> (bit + 1), prepend=-1))
+        sizes = np.diff(starts, append=len(values))
         before = np.cumsum(has) - has
-        starts = np.flatnonzero(np.diff(together, prepend=-1))
-        in_group = before - np.repeat(before[starts], np.diff(starts, append=len(values)))
-        found += int(in_group[has == 0].sum())
-        values = values[np.argsort(values >> bit, kind="stable")]
+        ones = before - np.repeat(before[starts], sizes)
+        found += int(ones @ (1 - has))
+        lacking = np.repeat(sizes - np.add.reduceat(has, starts), sizes)
+        moved = np.where(has == 1, np.repeat(starts, sizes) + lacking + ones, places - ones)
+        arranged = np.empty_like(values)
+        arranged[moved] = values
+        values = arranged
     return found
