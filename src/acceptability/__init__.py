@@ -36,21 +36,35 @@ _HOMES = {
     "compare": "measuring",
     "judge": "scoring",
     "PairAccuracy": "measures.pairs",
+    "AbsolutePair": "measures.decisions",
+    "GradientPair": "measures.decisions",
+    "PairCorrelation": "measures.probability",
+    "UnpairedAUC": "measures.probability",
+    "SetAccuracy": "measures.sets",
     "ADC": "measures.delta",
+    "ADCArea": "measures.delta",
+    "DeltaCorrelation": "measures.delta",
+    "adc_curve": "measures.delta",
     "PBC": "measures.correlation",
     "Pearson": "measures.correlation",
     "Spearman": "measures.correlation",
+    "Kendall": "measures.correlation",
     "MCC": "measures.classification",
     "Predictions": "measures.predictions",
+    "Accuracy": "measures.classification",
+    "AUC": "measures.classification",
 }
 
 if TYPE_CHECKING:
     from acceptability.errors import AcceptabilityError
-    from acceptability.measures.classification import MCC
-    from acceptability.measures.correlation import PBC, Pearson, Spearman
-    from acceptability.measures.delta import ADC
+    from acceptability.measures.classification import AUC, MCC, Accuracy
+    from acceptability.measures.correlation import PBC, Kendall, Pearson, Spearman
+    from acceptability.measures.decisions import AbsolutePair, GradientPair
+    from acceptability.measures.delta import ADC, ADCArea, DeltaCorrelation, adc_curve
     from acceptability.measures.pairs import PairAccuracy
     from acceptability.measures.predictions import Predictions
+    from acceptability.measures.probability import PairCorrelation, UnpairedAUC
+    from acceptability.measures.sets import SetAccuracy
     from acceptability.measuring import Comparison, compare, evaluate, measure
     from acceptability.models import load_model
     from acceptability.scoring import Judgement, judge, region_scores, score
@@ -60,25 +74,36 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ADC",
+    "AUC",
     "MCC",
     "PBC",
+    "ADCArea",
+    "AbsolutePair",
     "AcceptabilityError",
+    "Accuracy",
     "Bootstrap",
     "Comparison",
     "Contrast",
+    "DeltaCorrelation",
+    "GradientPair",
     "Judgement",
+    "Kendall",
     "LabelScores",
     "PairAccuracy",
+    "PairCorrelation",
     "Pearson",
     "Predictions",
     "Query",
     "Result",
     "Scores",
     "Sentence",
+    "SetAccuracy",
     "Spearman",
     "Suite",
     "TokenScores",
     "Units",
+    "UnpairedAUC",
+    "adc_curve",
     "compare",
     "evaluate",
     "judge",

@@ -10,13 +10,14 @@ import numpy as np
 from acceptability import __version__
 from acceptability.errors import MeasureError, SuiteError, Undefined, suggestion
 from acceptability.measures import default_measures, load_measure
+from acceptability.measures.gathering import row_tags
 from acceptability.measures.rows import check_measurable, ratings_are_z
 from acceptability.protocols import Engine, Measure, Model
 from acceptability.reductions import LP
 from acceptability.scoring import Progress, as_engine, as_model, as_suite, check_list, load_reduction, scored
 from acceptability.signature import parse, sign
 from acceptability.stats.bootstrap import Bootstrap, Interval, difference, interval, macro_interval
-from acceptability.types import Contrast, Result, Scores, Sentence, Suite, Units
+from acceptability.types import Result, Scores, Suite, Units
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,10 +181,9 @@ def checked_measures(
 
 def _check_tag(suite: Suite, tag: str, measure: Measure) -> None:
     """Refuse a tag that stands on none of the rows that a measure counts."""
-    rows: Sequence[Sentence | Contrast] = suite.contrasts if "contrasts" in measure.needs else suite.sentences
-    has = sorted({name for row in rows for name in row.tags})
+    what, rows = row_tags(suite, measure)
+    has = sorted({name for tags in rows for name in tags})
     if tag not in has:
-        what = "contrasts" if "contrasts" in measure.needs else "sentences"
         shown = ", ".join(has) or "none"
         raise SuiteError(
             f"the {what} of suite {suite.name!r} have no tag {tag!r}; they have {shown}.{suggestion(tag, has)}"
@@ -196,9 +196,11 @@ def _grouped(suite: Suite, scores: Scores, measure: Measure, units: Units, by: s
     for row, tags in enumerate(units.tags):
         if by in tags:
             groups.setdefault(tags[by], []).append(row)
-    if not groups:
-        has = ", ".join(sorted({name for tags in units.tags for name in tags})) or "none"
+    if not groups and any(units.tags):
+        has = ", ".join(sorted({name for tags in units.tags for name in tags}))
         raise SuiteError(f"no row of {measure!r} on suite {suite.name!r} has the tag {by!r}; they have {has}.")
+    if not groups:  # no row is left, and the notes on the overall result say why
+        return
     parts = {name: units.take(np.array(rows)) for name, rows in groups.items()}
     results = [_result(suite, scores, measure, part, f"{by}={name}", how) for name, part in parts.items()]
     yield from results
@@ -273,8 +275,21 @@ def _fields(
     return fields | {"n": str(n), "ci": how.signature, "acceptability": __version__}
 
 
+def _shared(one: Units, two: Units) -> tuple[Units, Units, str]:
+    """Return the rows that two models both have, in one order, and what to say where one of them lacks some.
+
+    Rows differ where a measure leaves some out by their scores: sets within which a model gives all sentences the same.
+    """
+    if one.ids == two.ids:
+        return one, two, ""
+    places = {name: row for row, name in enumerate(two.ids)}
+    kept = [(row, places[name]) for row, name in enumerate(one.ids) if name in places]
+    first, second = np.array(kept, dtype=np.int64).reshape(-1, 2).T
+    return one.take(first), two.take(second), f"{len(kept)} shared, of {len(one)} and {len(two)}"
+
+
 def _comparison(suite: Suite, measure: Measure, first: Scores, second: Scores, how: Bootstrap) -> Comparison:
-    one, two = measure.units(suite, first), measure.units(suite, second)
+    one, two, shared = _shared(measure.units(suite, first), measure.units(suite, second))
     try:
         values = measure.value(one), measure.value(two)
     except Undefined as error:
@@ -282,6 +297,7 @@ def _comparison(suite: Suite, measure: Measure, first: Scores, second: Scores, h
     found = difference(measure, one, two, how)
     fields = dict(_fields(suite, first, measure, None, len(one), how))
     fields["model"] += f" minus {second.signature or second.model}"
+    fields |= {"rows": shared} if shared else {}
     return Comparison(
         repr(measure),
         suite.name,

@@ -72,13 +72,14 @@ class Reduction(Protocol):
 class Measure(Protocol):
     """A question about scores, as a value whose ``repr`` reads back.
 
-    One whose value is the mean of one column may say so by an attribute ``mean_of = "column"``; intervals and
-    tests then take less time.
+    One whose value is the mean of a column says so by an attribute ``mean_of = "column"``; intervals
+    and tests then take less time. One that needs tags on sentences names them in ``needs_tags``; and
+    one whose row is a set of sentences says by which tag these are ``gathered_by``.
     """
 
     @property
     def needs(self) -> str:
-        """What a suite must have: "contrasts", "labels", "ratings", "rated contrasts" or "predictions"."""
+        """What a suite must have: "contrasts", "labels", "ratings", "rated contrasts", "sets" or "predictions"."""
         ...
 
     def units(self, suite: Suite, scores: Scores) -> Units:

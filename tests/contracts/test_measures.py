@@ -17,6 +17,7 @@ from acceptability.stats.bootstrap import Bootstrap
 from acceptability.types import Scores, Sentence, Suite, contrast
 
 GENERATOR = random.Random(3)
+CLASSES = ("ungrammatical", "baseline", "ungrammatical", "distractor")
 SENTENCES = [
     Sentence(
         f"s{i}",
@@ -25,7 +26,10 @@ SENTENCES = [
         rating=GENERATOR.gauss(i % 2, 1),
         regions={"1": (0, 8)},
         tags={
-            "kind": "xyz"[i // 2 % 3],
+            # Four sentences make a set, two an item, and a kind is made of whole sets.
+            "kind": "xyz"[i // 4 % 3],
+            "set": str(i // 4),
+            "class": CLASSES[i % 4],
             "item": str(i // 2),
             "condition": "ba"[i % 2],
             "prediction": "(1;%a%) < (1;%b%)",
@@ -43,7 +47,26 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("name", registry.names("measure"))
+VARIANTS = [
+    "ADC(delta=2, tie='literal')",
+    "ADCArea(limit=2, tie='literal')",
+    "AbsolutePair(threshold=0.5)",
+    "Accuracy(threshold='class-midpoint')",
+    "Accuracy(threshold='cv', folds=5, seed=1)",
+    "DeltaCorrelation(kind='kendall')",
+    "DeltaCorrelation(kind='spearman')",
+    "MCC(threshold='cv')",
+    "MCC(threshold='pooled-mean')",
+    "PBC(per='set')",
+    "PBC(per='set', over='median', at_least=4, scale='exp')",
+    "PBC(per='set', over='q1')",
+    "PBC(scale='exp')",
+    "PairCorrelation(kind='kendall')",
+    "SetAccuracy(against='distractor')",
+]
+
+
+@pytest.mark.parametrize("name", [*registry.names("measure"), *VARIANTS])
 class TestEveryMeasure:
     def test_its_repr_reads_back(self, name: str) -> None:
         assert load_measure(repr(load_measure(name))) == load_measure(name)
@@ -70,6 +93,17 @@ class TestEveryMeasure:
     def test_columns_are_as_long_as_the_rows(self, name: str) -> None:
         units = load_measure(name).units(SUITE, OTHERS.get(name, SCORES))
         assert {len(column) for column in units.columns.values()} == {len(units)} == {len(units.tags)}
+
+    def test_one_that_is_a_mean_is_the_mean_of_its_column(self, name: str) -> None:
+        measure = load_measure(name)
+        if column := getattr(measure, "mean_of", None):
+            units = measure.units(SUITE, SCORES)
+            assert measure.value(units) == float(units[column].mean())
+
+    def test_a_macro_mean_is_that_of_the_groups(self, name: str) -> None:
+        _, *groups, macro = measured(SUITE, SCORES, [name], by="kind", bootstrap=Bootstrap(0))
+        assert [each.group for each in groups] == ["kind=x", "kind=y", "kind=z"]
+        assert macro.value == pytest.approx(np.mean([each.value for each in groups]))
 
     def test_the_suite_and_the_scores_stay_as_they_were(self, name: str) -> None:
         given = OTHERS.get(name, SCORES)

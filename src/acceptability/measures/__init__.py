@@ -36,4 +36,5 @@ def offers(suite: Suite) -> set[str]:
     has |= {"ratings"} if len(rated) > 1 else set()
     has |= {"rated contrasts"} if any({each.better, each.worse} <= rated for each in suite.contrasts) else set()
     has |= {"predictions"} if any(states_predictions(each) for each in suite.sentences) else set()
+    has |= {"sets"} if any({"set", "class"} <= each.tags.keys() for each in suite.sentences) else set()
     return has

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from acceptability.errors import MeasureError
+from acceptability.measures.gathering import check_has_tag
 from acceptability.protocols import Measure
 from acceptability.types import Contrast, Floats, Scores, Sentence, Suite
 
@@ -115,6 +116,8 @@ def check_measurable(suite: Suite, measure: Measure) -> None:
     }
     if measure.needs in finders:
         finders[measure.needs](suite, measure)
+    for tag in getattr(measure, "needs_tags", ()):
+        check_has_tag(suite, measure, tag)
 
 
 def checked_number(name: str, value: object) -> float:
