@@ -26,12 +26,11 @@ SENTENCES = [
         rating=GENERATOR.gauss(i % 2, 1),
         regions={"1": (0, 8)},
         tags={
-            # Four sentences make a set, two an item, and a kind is made of whole sets.
+            # Four sentences make a set, and a kind is made of whole sets.
             "kind": "xyz"[i // 4 % 3],
             "set": str(i // 4),
             "class": CLASSES[i % 4],
-            "item": str(i // 2),
-            "condition": "ba"[i % 2],
+            "condition": "badc"[i % 4],
             "prediction": "(1;%a%) < (1;%b%)",
         },
     )
@@ -45,8 +44,6 @@ OTHERS = {
     "Repulsion": Scores({key: value - 9 for key, value in SCORES.values.items()}, "made"),
     "Intensity": together([SCORES, Scores({each.id: GENERATOR.gauss(0, 1) for each in SENTENCES}, "other")]),
 }
-
-
 VARIANTS = [
     "ADC(delta=2, tie='literal')",
     "ADCArea(limit=2, tie='literal')",
@@ -97,11 +94,11 @@ class TestEveryMeasure:
     def test_one_that_is_a_mean_is_the_mean_of_its_column(self, name: str) -> None:
         measure = load_measure(name)
         if column := getattr(measure, "mean_of", None):
-            units = measure.units(SUITE, SCORES)
+            units = measure.units(SUITE, OTHERS.get(name, SCORES))
             assert measure.value(units) == float(units[column].mean())
 
     def test_a_macro_mean_is_that_of_the_groups(self, name: str) -> None:
-        _, *groups, macro = measured(SUITE, SCORES, [name], by="kind", bootstrap=Bootstrap(0))
+        _, *groups, macro = measured(SUITE, OTHERS.get(name, SCORES), [name], by="kind", bootstrap=Bootstrap(0))
         assert [each.group for each in groups] == ["kind=x", "kind=y", "kind=z"]
         assert macro.value == pytest.approx(np.mean([each.value for each in groups]))
 
