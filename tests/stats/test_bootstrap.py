@@ -201,6 +201,10 @@ def test_no_interval_without_resamples_or_where_most_are_undefined() -> None:
     found = interval(Moody(), units, Bootstrap(100))
     assert found.low is None
     assert "of 100 resamples are undefined" in found.note
+    # Four hits are missed by about one in a hundred.
+    found = interval(Moody(), rows([1.0] * 4 + [0.0] * 16), Bootstrap(1000))
+    assert found.low == 1
+    assert found.note.endswith("of 1000 resamples are undefined and left out")
 
 
 def test_bca_says_where_it_cannot_be_had() -> None:

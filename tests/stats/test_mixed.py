@@ -289,3 +289,9 @@ def test_integration_of_one_group_by_hand() -> None:
         return -2 * total
 
     assert found.criterion == pytest.approx(exact(found.spreads[0].sd, found["(constant)"].estimate), abs=0.1)
+
+
+def test_an_unknown_coefficient_is_named() -> None:
+    found = mixed_linear([1.0, 2.0, 4.0, 3.0], {}, {"item": list("aabb")})
+    with pytest.raises(KeyError, match="no coefficient 'x'; there are"):
+        found["x"]

@@ -177,13 +177,16 @@ def _joined(strata: Sequence[_Stratum], how: Bootstrap, join: Callable[[Sequence
     defined = values[~np.isnan(values)]
     if len(defined) < _LEAST_DEFINED * how.resamples:
         return Interval(note=f"no interval: {how.resamples - len(defined)} of {how.resamples} resamples are undefined")
+    lost = len(values) - len(defined)
+    note = f"{lost} of {how.resamples} resamples are undefined and left out" if lost else None
     if how.method == "percentile":
-        return Interval(*percentile(defined, how.level))
+        return Interval(*percentile(defined, how.level), note)
     left_out = [each.left_out() for each in strata]
     if any(np.isnan(each).any() for each in left_out):
         return Interval(note="no BCa interval: the value is undefined where some rows are left out")
     try:
-        return Interval(*bca(defined, float(join([np.array(each.value) for each in strata])), left_out, how.level))
+        value = float(join([np.array(each.value) for each in strata]))
+        return Interval(*bca(defined, value, left_out, how.level), note)
     except Undefined as error:
         return Interval(note=f"no BCa interval: {error}")
 

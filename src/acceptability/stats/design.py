@@ -85,6 +85,14 @@ def dummies(name: str, labels: ArrayLike) -> dict[str, Floats]:
     return {f"{name}={level}": (found == level).astype(np.float64) for level in np.unique(found)[1:].tolist()}
 
 
+def named(coefficients: tuple[Coefficient, ...], name: str) -> Coefficient:
+    """Return the coefficient of a name."""
+    found = {each.name: each for each in coefficients}
+    if name not in found:
+        raise KeyError(f"no coefficient {name!r}; there are {', '.join(found)}")
+    return found[name]
+
+
 def wald(name: str, estimate: float, se: float, level: float, *, is_odds: bool) -> Coefficient:
     """Return a coefficient whose estimate is taken as normal."""
     z = estimate / se

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from acceptability.errors import MissingExtra, Undefined
-from acceptability.stats.design import Coefficient, binary, design, separating, wald
+from acceptability.stats.design import Coefficient, binary, design, named, separating, wald
 from acceptability.stats.samples import check_level
 from acceptability.types import Floats
 
@@ -30,7 +30,7 @@ class LogisticRegression:
     n: int
 
     def __getitem__(self, name: str) -> Coefficient:
-        return _named(self.coefficients, name)
+        return named(self.coefficients, name)
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class LinearRegression:
     n: int
 
     def __getitem__(self, name: str) -> Coefficient:
-        return _named(self.coefficients, name)
+        return named(self.coefficients, name)
 
 
 def logistic_regression(
@@ -71,7 +71,7 @@ def logistic_regression(
     api = _statsmodels("logistic_regression")
     # Centred and scaled, predictors in thousands neither stall nor overflow the search.
     scaled, turn = _scaled(table)
-    fit = api.Logit(y, scaled).fit(disp=0, method="newton", maxiter=200, tol=1e-14)
+    fit = api.Logit(y, scaled).fit(disp=0, method="newton", maxiter=200, tol=1e-10)
     estimates, covariance = turn @ fit.params, turn @ fit.cov_params() @ turn.T
     found = tuple(
         wald(name, float(each), math.sqrt(variance), level, is_odds=True)
@@ -118,13 +118,6 @@ def _scaled(table: Floats) -> tuple[Floats, Floats]:
     turn = np.diag(1 / spread)
     turn[0, 1:] = -middle[1:] / spread[1:]
     return (table - middle) / spread, turn
-
-
-def _named(coefficients: tuple[Coefficient, ...], name: str) -> Coefficient:
-    found = {each.name: each for each in coefficients}
-    if name not in found:
-        raise KeyError(f"no coefficient {name!r}; there are {', '.join(found)}")
-    return found[name]
 
 
 def _statsmodels(what: str) -> Any:
