@@ -24,7 +24,7 @@ RANKS = [
     {"store", "engine", "linking"},
     {"scoring", "review"},
     {"measuring", "differing", "precision"},
-    {"contrasts"},
+    {"comparing", "contrasts"},
     {"studies"},
     {"report"},
     {"cli"},

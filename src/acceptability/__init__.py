@@ -24,7 +24,7 @@ _HOMES = {
     "Units": "types",
     "Result": "types",
     "Bootstrap": "stats.bootstrap",
-    "Comparison": "measuring",
+    "Comparison": "comparing",
     "Judgement": "scoring",
     "AcceptabilityError": "errors",
     "load_suite": "suites",
@@ -33,7 +33,7 @@ _HOMES = {
     "region_scores": "scoring",
     "evaluate": "measuring",
     "measure": "measuring",
-    "compare": "measuring",
+    "compare": "comparing",
     "judge": "scoring",
     "PairAccuracy": "measures.pairs",
     "AbsolutePair": "measures.decisions",
@@ -56,6 +56,7 @@ _HOMES = {
 }
 
 if TYPE_CHECKING:
+    from acceptability.comparing import Comparison, compare
     from acceptability.errors import AcceptabilityError
     from acceptability.measures.classification import AUC, MCC, Accuracy
     from acceptability.measures.correlation import PBC, Kendall, Pearson, Spearman
@@ -65,7 +66,7 @@ if TYPE_CHECKING:
     from acceptability.measures.predictions import Predictions
     from acceptability.measures.probability import PairCorrelation, UnpairedAUC
     from acceptability.measures.sets import SetAccuracy
-    from acceptability.measuring import Comparison, compare, evaluate, measure
+    from acceptability.measuring import evaluate, measure
     from acceptability.models import load_model
     from acceptability.scoring import Judgement, judge, region_scores, score
     from acceptability.stats.bootstrap import Bootstrap

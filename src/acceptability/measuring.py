@@ -1,11 +1,12 @@
-"""From scores to results: measures, groups, intervals, comparisons. Nothing is printed, no model is opened here."""
+"""From scores to results: measures, groups, intervals. Nothing is printed, no model is opened here."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from acceptability import __version__
 from acceptability.errors import MeasureError, SuiteError, Undefined, suggestion
@@ -16,32 +17,8 @@ from acceptability.protocols import Engine, Measure, Model
 from acceptability.reductions import LP
 from acceptability.scoring import Progress, as_engine, as_model, as_suite, check_list, load_reduction, scored
 from acceptability.signature import parse, sign
-from acceptability.stats.bootstrap import Bootstrap, Interval, difference, interval, macro_interval
+from acceptability.stats.bootstrap import Bootstrap, Interval, interval, macro_interval
 from acceptability.types import Result, Scores, Suite, Units
-
-
-@dataclass(frozen=True, eq=False)
-class Comparison:
-    """How much better one model does than another, over the same rows."""
-
-    measure: str
-    suite: str
-    first: str
-    second: str
-    first_value: float
-    second_value: float
-    difference: float
-    low: float | None
-    high: float | None
-    n: int
-    signature: str
-    units: tuple[Units, Units] = field(repr=False)
-    notes: tuple[str, ...] = ()
-
-    def row(self) -> dict[str, object]:
-        """Return the comparison as one flat row, for JSON and tables."""
-        row = {name: value for name, value in vars(self).items() if name != "units"}
-        return row | {"notes": "; ".join(self.notes)}
 
 
 def evaluate(
@@ -142,24 +119,6 @@ def measure(
     return results
 
 
-def compare(
-    suite: Suite | str,
-    scores: Sequence[Scores],
-    measures: Sequence[str | Measure] = (),
-    *,
-    bootstrap: Bootstrap | None = None,
-) -> list[Comparison]:
-    """Return how much the first model differs from each other one, with a paired interval."""
-    suite, how = as_suite(suite), bootstrap or Bootstrap()
-    if len(scores) < 2:
-        raise MeasureError(f"a comparison needs the scores of two models; there are {len(scores)}")
-    return [
-        _comparison(suite, each, scores[0], other, how)
-        for each in checked_measures(suite, measures, resample_by=how.by)
-        for other in scores[1:]
-    ]
-
-
 def checked_measures(
     suite: Suite, measures: Sequence[str | Measure], *, by: str | None = None, resample_by: str = ""
 ) -> list[Measure]:
@@ -192,6 +151,15 @@ def _check_tag(suite: Suite, tag: str, measure: Measure) -> None:
 
 def _grouped(suite: Suite, scores: Scores, measure: Measure, units: Units, by: str, how: Bootstrap) -> Iterator[Result]:
     """Yield a result for each value of a tag, and then the mean of these results."""
+    parts = {name: units.take(rows) for name, rows in grouped_rows(suite, measure, units, by).items()}
+    results = [_result(suite, scores, measure, part, f"{by}={name}", how) for name, part in parts.items()]
+    yield from results
+    if results:
+        yield _macro(results, list(parts.values()), len(units), measure, by, how)
+
+
+def grouped_rows(suite: Suite, measure: Measure, units: Units, by: str) -> dict[str, NDArray[np.int64]]:
+    """Return which rows have each value of a tag; none where no row is left, which a note on all of them explains."""
     groups: dict[str, list[int]] = {}
     for row, tags in enumerate(units.tags):
         if by in tags:
@@ -199,12 +167,7 @@ def _grouped(suite: Suite, scores: Scores, measure: Measure, units: Units, by: s
     if not groups and any(units.tags):
         has = ", ".join(sorted({name for tags in units.tags for name in tags}))
         raise SuiteError(f"no row of {measure!r} on suite {suite.name!r} has the tag {by!r}; they have {has}.")
-    if not groups:  # no row is left, and the notes on the overall result say why
-        return
-    parts = {name: units.take(np.array(rows)) for name, rows in groups.items()}
-    results = [_result(suite, scores, measure, part, f"{by}={name}", how) for name, part in parts.items()]
-    yield from results
-    yield _macro(results, list(parts.values()), len(units), measure, by, how)
+    return {name: np.array(rows) for name, rows in groups.items()}
 
 
 def _macro(
@@ -256,14 +219,14 @@ def _result(suite: Suite, scores: Scores, measure: Measure, units: Units, group:
         found.low,
         found.high,
         len(units),
-        sign(repr(measure), _fields(suite, scores, measure, group, len(units), how)),
+        sign(repr(measure), signed_fields(suite, scores, measure, group, len(units), how)),
         reason=reason,
         notes=(*notes, *_noted(found)),
         units=units,
     )
 
 
-def _fields(
+def signed_fields(
     suite: Suite, scores: Scores, measure: Measure, group: str | None, n: int, how: Bootstrap
 ) -> Mapping[str, str]:
     """Return what can change a number, for its signature."""
@@ -273,43 +236,3 @@ def _fields(
     if group:
         fields["group"] = group
     return fields | {"n": str(n), "ci": how.signature, "acceptability": __version__}
-
-
-def _shared(one: Units, two: Units) -> tuple[Units, Units, str]:
-    """Return the rows that two models both have, in one order, and what to say where one of them lacks some.
-
-    Rows differ where a measure leaves some out by their scores: sets within which a model gives all sentences the same.
-    """
-    if one.ids == two.ids:
-        return one, two, ""
-    places = {name: row for row, name in enumerate(two.ids)}
-    kept = [(row, places[name]) for row, name in enumerate(one.ids) if name in places]
-    first, second = np.array(kept, dtype=np.int64).reshape(-1, 2).T
-    return one.take(first), two.take(second), f"{len(kept)} shared, of {len(one)} and {len(two)}"
-
-
-def _comparison(suite: Suite, measure: Measure, first: Scores, second: Scores, how: Bootstrap) -> Comparison:
-    one, two, shared = _shared(measure.units(suite, first), measure.units(suite, second))
-    try:
-        values = measure.value(one), measure.value(two)
-    except Undefined as error:
-        raise MeasureError(f"{measure!r} cannot be compared: {error}") from error
-    found = difference(measure, one, two, how)
-    fields = dict(_fields(suite, first, measure, None, len(one), how))
-    fields["model"] += f" minus {second.signature or second.model}"
-    fields |= {"rows": shared} if shared else {}
-    return Comparison(
-        repr(measure),
-        suite.name,
-        f"{first.model} {first.reduction}".strip(),
-        f"{second.model} {second.reduction}".strip(),
-        values[0],
-        values[1],
-        values[0] - values[1],
-        found.low,
-        found.high,
-        len(one),
-        sign(repr(measure), fields),
-        (one, two),
-        _noted(found),
-    )

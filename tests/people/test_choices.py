@@ -9,7 +9,7 @@ from scipy import stats
 
 from acceptability.errors import SuiteError
 from acceptability.people.choices import choice_rows, overall, read_choices
-from acceptability.people.writing import write_rows
+from acceptability.report.rows import write_rows
 from acceptability.suites import load_suite
 
 
@@ -39,7 +39,7 @@ def test_what_was_chosen_may_be_the_sentence(tmp_path: Path) -> None:
     text = "subject,item,good,bad,choice\na,1,A b.,B a.,A b.\nb,1,A b.,B a.,B a.\nb,2,C d.,D c.,better\n"
     found = read_choices(written(tmp_path, text))
     assert [(each.hits, each.n) for each in found.pairs] == [(1, 2), (1, 1)]
-    write_rows(choice_rows(found), tmp_path / "out.csv")
+    write_rows(tmp_path / "out.csv", choice_rows(found))
     suite = load_suite(str(tmp_path / "out.csv"))
     assert (len(suite.contrasts), suite.contrasts[0].tags["share"]) == (2, "0.5")
 

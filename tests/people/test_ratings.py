@@ -16,7 +16,8 @@ from acceptability.people.intervals import mean_interval, share_interval, sign_t
 from acceptability.people.outliers import MAD, SD, load_outliers
 from acceptability.people.ratings import z_within
 from acceptability.people.responses import of_rows
-from acceptability.people.writing import rating_rows, write_rows
+from acceptability.people.writing import rating_rows
+from acceptability.report.rows import write_rows
 from acceptability.suites import load_suite
 from acceptability.types import Sentence
 
@@ -184,7 +185,7 @@ def test_what_is_written_loads_as_a_suite_with_ratings(tmp_path: Path, name: str
     sentences = (Sentence("a", 'He said, "No."', 1, tags={"n": "x", "genre": "news"}), Sentence("b", "So\tit is.", 0))
     responses = Responses("toy", "likert", ("p", "q"), sentences, np.array([[1.0, 3.0], [2.0, 7.0]]))
     ratings = rate(responses)
-    write_rows(rating_rows(ratings), tmp_path / name)
+    write_rows(tmp_path / name, rating_rows(ratings))
     suite = load_suite(str(tmp_path / name))
     assert [each.text for each in suite.sentences] == [each.text for each in sentences]
     assert [each.rating for each in suite.sentences] == [each.mean for each in ratings.rows]
@@ -196,6 +197,6 @@ def test_what_is_written_loads_as_a_suite_with_ratings(tmp_path: Path, name: str
 
 def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(ReportError, match=r"expected one of the endings"):
-        write_rows([], tmp_path / "out.xlsx")
+        write_rows(tmp_path / "out.xlsx", [])
     with pytest.raises(ReportError, match="cannot write"):
-        write_rows([], tmp_path / "none" / "out.csv")
+        write_rows(tmp_path / "none" / "out.csv", [])

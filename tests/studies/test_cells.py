@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 from pathlib import Path
@@ -12,8 +11,8 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from acceptability.cli import app
-from acceptability.errors import MeasureError, ReportError, UnknownName
-from acceptability.report.cells import agreement, cell_table, write_csv
+from acceptability.errors import MeasureError, UnknownName
+from acceptability.report.cells import agreement, cell_table
 from acceptability.studies import cells as module
 from acceptability.studies.cells import Cell, Printed, beside, printed, same
 
@@ -85,15 +84,6 @@ def test_our_number_is_shown_with_the_digits_of_the_paper() -> None:
     assert "-1.38170" in shown
     assert "0.4000 " in shown
     assert " 7 " in shown
-
-
-def test_cells_are_written_to_a_file(tmp_path: Path) -> None:
-    cell = Cell(*PLACE, "0.36", 0.3645, "published scores", True)
-    write_csv(tmp_path / "cells.csv", [cell])
-    with (tmp_path / "cells.csv").open(encoding="utf-8", newline="") as file:
-        assert [row["ours"] for row in csv.DictReader(file)] == ["0.3645"]
-    with pytest.raises(ReportError, match="cannot write"):
-        write_csv(tmp_path, [cell])
 
 
 def test_one_table_can_be_asked_for(data: Path, tmp_path: Path) -> None:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
 from acceptability.cli.shown import (
+    Address,
+    By,
+    EngineName,
     IntervalMethod,
     Json,
     Marks,
     Measures,
-    Models,
     Reductions,
     Region,
     ResampleBy,
@@ -16,64 +24,152 @@ from acceptability.cli.shown import (
     SuiteColumns,
     arguments,
     bootstrap,
+    chosen_engine,
     loaded_suite,
     print_json,
     print_table,
     progress_bar,
+    read_columns,
     saved,
     talk,
 )
-from acceptability.errors import MeasureError
-from acceptability.measuring import checked_measures, compare, needs_regions
+from acceptability.comparing import Comparison, compare
+from acceptability.differing import differing
+from acceptability.errors import MeasureError, SpellingError
+from acceptability.measuring import checked_measures, needs_regions
 from acceptability.models import load_model
+from acceptability.protocols import Engine, Measure
+from acceptability.report.rows import check_rows_file, write_rows
 from acceptability.report.table import comparison_table
 from acceptability.scoring import scored
 from acceptability.store.runs import rows_of_units, save_run
+from acceptability.store.scorefile import read_scores
+from acceptability.types import Scores, Suite
 
 
 def command(
     suite: str,
-    model: Models,
+    model: Annotated[
+        list[str] | None, typer.Option("--model", "-m", help="A model: KIND:PLACE(option=value), or a name.")
+    ] = None,
+    scores: Annotated[
+        list[Path] | None,
+        typer.Option("--scores", help="A file of scores in a model's place: sentence_id, score, perhaps model."),
+    ] = None,
+    score_columns: Annotated[
+        list[str] | None,
+        typer.Option("--score-columns", help="Which columns of a score file hold what: id=…,score=…[,model=…]"),
+    ] = None,
     reduce: Reductions = None,
     measure: Measures = None,
+    by: By = None,
     region: Region = None,
     resamples: Resamples = 1000,
     resample_by: ResampleBy = "",
+    draws: Annotated[
+        int, typer.Option("--draws", help="Swaps of the permutation test where they cannot all be counted; 0 for none.")
+    ] = 2000,
     seed: Seed = 0,
     interval: IntervalMethod = "percentile",
+    pairs: Annotated[
+        Path | None,
+        typer.Option("--differing", help="Write the contrasts that only one model meets here: .csv, .tsv or .jsonl."),
+    ] = None,
     columns: SuiteColumns = None,
     marks: Marks = None,
+    engine: EngineName = "local",
+    address: Address = None,
     as_json: Json = False,
 ) -> None:
-    """Compare the first model with each other one, over the same rows."""
-    if len(model) * len(reduce or [""]) < 2:
-        raise MeasureError("a comparison needs two models, or two reductions of one: give --model or --reduce twice")
+    """Compare the first model with each other one, over the same rows: intervals, tests, and where they differ."""
+    if pairs:
+        check_rows_file(pairs)
+    if region and scores:
+        raise SpellingError("--region is for models; the scores of a file are whatever they are of")
     how = bootstrap(resamples, resample_by, seed, interval)
     loaded = loaded_suite(suite, columns, marks)
-    measures = checked_measures(loaded, measure or (), resample_by=resample_by)
-    by_region = needs_regions(measures, reduce or (), region)
-    for name in model:
-        load_model(name)
-    asked: list[str | None] = [*(reduce or [])] or [None]
-    with progress_bar() as progress:
-        scores = [
-            each
-            for name in model
-            for each in scored(loaded, name, asked, region=region, by_region=by_region, progress=progress)
-        ]
-    found = compare(loaded, scores, measure or (), bootstrap=how)
+    measures = checked_measures(loaded, measure or (), by=by, resample_by=resample_by)
+    given = _read(scores or [], loaded, score_columns or [""])
+    given = _asked(loaded, model or [], reduce or [], region, measures, chosen_engine(engine, address)) + given
+    if len(given) < 2:
+        raise MeasureError(
+            "a comparison needs two models, two reductions of one, or two files of scores: "
+            "give --model, --reduce or --scores twice"
+        )
+    found = compare(loaded, given, measure or (), by=by, bootstrap=how, draws=draws)
     rows = [each.row() for each in found]
     if as_json:
         print_json(rows)
     else:
-        print_table(comparison_table(found))
-        for each in found:
-            for note in (*each.notes, each.signature):
-                talk(note)
+        _show(found)
+    if pairs:
+        _write_differing(pairs, loaded, measures, given)
+    overall = [each for each in found if not each.group]
     units = [
         row
-        for each in found
+        for each in overall
         for name, part in zip((each.first, each.second), each.units, strict=True)
         for row in rows_of_units(part, {"suite": each.suite, "measure": each.measure, "model": name})
     ]
-    saved(save_run("compare", arguments(), rows, units, [each.signature for each in found]))
+    saved(save_run("compare", arguments(), rows, units, [each.signature for each in overall]))
+
+
+def _read(files: Sequence[Path], suite: Suite, columns: Sequence[str]) -> list[Scores]:
+    return [each for file in files for each in read_scores(file, suite, [read_columns(text) for text in columns])]
+
+
+def _asked(
+    suite: Suite,
+    models: Sequence[str],
+    reductions: Sequence[str],
+    region: str | None,
+    measures: Sequence[Measure],
+    engine: Engine,
+) -> list[Scores]:
+    """Return the scores of each model under each reduction."""
+    by_region = needs_regions(measures, reductions, region)
+    for name in models:
+        load_model(name)
+    asked: list[str | None] = [*reductions] or [None]
+    with progress_bar() as progress:
+        return [
+            each
+            for name in models
+            for each in scored(suite, name, asked, region=region, by_region=by_region, engine=engine, progress=progress)
+        ]
+
+
+def _show(found: Sequence[Comparison]) -> None:
+    print_table(comparison_table(found))
+    said = [f"{each.measure} {each.group or 'all'}: {each.reason}" for each in found if each.reason]
+    said += [note for each in found for note in each.notes]
+    for line in dict.fromkeys([*said, *(each.signature for each in found if not each.group)]):
+        talk(line)
+
+
+def _write_differing(path: Path, suite: Suite, measures: Sequence[Measure], given: Sequence[Scores]) -> None:
+    """Write the contrasts that one model meets and the other does not, in both directions."""
+    asked = [each for each in measures if "contrasts" in each.needs and getattr(each, "mean_of", None)]
+    if not asked:
+        raise MeasureError("--differing needs a measure that a contrast meets or not, such as PairAccuracy or ADC")
+    rows = []
+    for measure in asked:
+        for other in given[1:]:
+            for met_by, first, second in (("first", given[0], other), ("second", other, given[0])):
+                shared = {"measure": repr(measure), "first": given[0].model, "second": other.model, "met_by": met_by}
+                rows += [shared | _turned(each.as_row(), met_by) for each in differing(suite, measure, first, second)]
+    write_rows(path, rows, header=_HEADER)
+    talk(f"{len(rows)} contrasts that one model meets and the other does not: {path}")
+
+
+_HEADER = (
+    *("measure", "first", "second", "met_by", "contrast", "better", "worse"),
+    *("first_gap", "second_gap", "human_gap"),
+)
+
+
+def _turned(row: dict[str, object], met_by: str) -> dict[str, object]:
+    """Return a row whose gaps are the first and the second model's, whichever of them meets the contrast."""
+    if met_by == "first":
+        return row
+    return row | {"first_gap": row["second_gap"], "second_gap": row["first_gap"]}

@@ -8,13 +8,14 @@ from typing import Annotated
 
 import typer
 
-from acceptability.cli.shown import Json, check_writable, print_json, print_rows, read_columns, talk
+from acceptability.cli.shown import Json, print_json, print_rows, read_columns, talk
 from acceptability.errors import SpellingError
 from acceptability.people import Responses, Rules, rate, read_responses
 from acceptability.people.choices import choice_rows, overall, read_choices
 from acceptability.people.outliers import load_outliers
 from acceptability.people.overview import Row, agreement_rows, ceiling_rows, reliability_rows
-from acceptability.people.writing import rating_rows, write_rows
+from acceptability.people.writing import rating_rows
+from acceptability.report.rows import check_rows_file, write_rows
 from acceptability.store.scorefile import read_scores
 from acceptability.suites import load_suite
 
@@ -59,7 +60,7 @@ def command(
 ) -> None:
     """Make ratings of people's answers: means with intervals, reliability, and agreement with labels."""
     if out:
-        check_writable(out)
+        check_rows_file(out)
     if kind == "choice":
         if raters or suite or scores or scale or outliers != "none" or least_responses > 1 or least_catch:
             raise SpellingError("--kind choice takes --columns, --out and --json; the other options are for ratings")
@@ -94,7 +95,7 @@ def _show(parts: dict[str, list[Row]], out: Path | None, as_json: bool, notes: S
     """Write the first part to a file, if one is named, and print everything else."""
     first, *_ = parts
     if out:
-        write_rows(parts[first], out)
+        write_rows(out, parts[first])
         talk(f"{len(parts[first])} {first} written to {out}")
     if as_json:
         print_json({**parts, **more, "notes": list(notes)})

@@ -39,8 +39,9 @@ from acceptability.cli.shown import (
 from acceptability.errors import SpellingError, UnknownName, suggestion
 from acceptability.measuring import evaluate_all
 from acceptability.models import delivered, load_model
-from acceptability.report.cells import agreement, cell_table, write_csv
+from acceptability.report.cells import agreement, cell_table
 from acceptability.report.page import Section, write_page
+from acceptability.report.rows import check_rows_file, write_rows
 from acceptability.store.runs import save_run, unit_rows
 from acceptability.studies import study
 from acceptability.studies.cells import Cell
@@ -60,7 +61,7 @@ def command(
     table: Annotated[
         str | None, typer.Option("--table", help="Only this table or figure of a paper, such as 'Table 1'.")
     ] = None,
-    csv: Annotated[Path | None, typer.Option("--csv", help="Write a paper's cells into a CSV file too.")] = None,
+    csv: Annotated[Path | None, typer.Option("--csv", help="Write a paper's cells too: .csv, .tsv or .jsonl.")] = None,
     page: Annotated[Path | None, typer.Option("--page", help="Write an HTML page too; for a TOML file.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -84,7 +85,7 @@ def _paper(name: str, models: list[str], table: str | None, csv: Path | None, as
     for each in models:
         load_model(each)
     if csv:
-        check_writable(csv)
+        check_rows_file(csv)
     with progress_bar() as progress:
         found = _of_table(study(name, models, progress=progress), table)
     rows = [cell.as_row() for cell in found]
@@ -95,7 +96,7 @@ def _paper(name: str, models: list[str], table: str | None, csv: Path | None, as
             print_table(cell_table(each, [cell for cell in found if cell.table == each]))
         talk(agreement(found))
     if csv:
-        write_csv(csv, found)
+        write_rows(csv, rows)
     saved(save_run("study", arguments(), rows, [], []))
 
 

@@ -1,16 +1,8 @@
-"""Ratings and choices as tables: rows for JSON, and files that load again as suites."""
+"""Ratings as rows of a table that loads again as a suite."""
 
 from __future__ import annotations
 
-import csv
-import json
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-
-from acceptability.errors import ReportError
 from acceptability.people.ratings import Ratings
-
-_DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
 
 def rating_rows(ratings: Ratings) -> list[dict[str, object]]:
@@ -27,21 +19,3 @@ def rating_rows(ratings: Ratings) -> list[dict[str, object]]:
         row |= {"rating_unit": ratings.unit}
         rows.append(row | {f"tag_{name}" if name in row else name: tag for name, tag in each.sentence.tags.items()})
     return rows
-
-
-def write_rows(rows: Sequence[Mapping[str, object]], path: Path) -> None:
-    """Write rows as CSV, TSV or JSONL, by the file's ending."""
-    ending = path.suffix.lower()
-    if ending not in (*_DELIMITERS, ".jsonl"):
-        raise ReportError(f"cannot write {path}: expected one of the endings .csv, .tsv, .jsonl")
-    header = list(dict.fromkeys(name for row in rows for name in row))
-    try:
-        with path.open("w", encoding="utf-8", newline="") as out:
-            if ending == ".jsonl":
-                out.writelines(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
-                return
-            writer = csv.DictWriter(out, header, restval="", delimiter=_DELIMITERS[ending], lineterminator="\n")
-            writer.writeheader()
-            writer.writerows({name: "" if cell is None else cell for name, cell in row.items()} for row in rows)
-    except OSError as error:
-        raise ReportError(f"cannot write {path}: {error.strerror}") from error

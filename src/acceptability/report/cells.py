@@ -1,16 +1,12 @@
-"""A paper's numbers and ours, side by side, in the terminal and in a file."""
+"""A paper's numbers and ours, side by side, in the terminal."""
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Sequence
-from dataclasses import fields
-from pathlib import Path
 
 from rich.table import Table
 
-from acceptability.errors import ReportError
 from acceptability.report.table import add_row
 from acceptability.studies.cells import Cell
 
@@ -63,14 +59,3 @@ def agreement(cells: Sequence[Cell]) -> str:
 
 def _count(compared: Sequence[Cell]) -> str:
     return f"{sum(cell.agrees is True for cell in compared)} of {len(compared)}"
-
-
-def write_csv(path: Path, cells: Sequence[Cell]) -> None:
-    """Write the cells into a CSV file, a row each."""
-    try:
-        with path.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, [field.name for field in fields(Cell)])
-            writer.writeheader()
-            writer.writerows(cell.as_row() for cell in cells)
-    except OSError as error:
-        raise ReportError(f"cannot write {path}: {error}") from error

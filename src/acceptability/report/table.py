@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
-from acceptability.measuring import Comparison
+from acceptability.comparing import Comparison
 from acceptability.types import Result
 
 
@@ -54,25 +54,50 @@ def _short(result: Result | None) -> str:
 
 
 def comparison_table(comparisons: Sequence[Comparison]) -> Table:
-    """Return comparisons as a table, one row each."""
-    table = Table(header_style="bold", pad_edge=False)
-    for name in ("measure", "first", "second"):
+    """Return comparisons as a table, one row each; what all share stands above it."""
+    names = [name for name in ("measure", "second") if len({getattr(each, name) for each in comparisons}) > 1]
+    like = comparisons[0]
+    shared = [like.measure] if "measure" not in names else []
+    shared += [f"{like.first} against {like.second if 'second' not in names else 'others'}"]
+    table = Table(title=", ".join(shared), title_justify="left", header_style="bold", pad_edge=False)
+    with_groups = any(each.group for each in comparisons)
+    for name in (*names, *(["group"] if with_groups else [])):
         table.add_column(name, overflow="fold")
-    for name in ("first value", "second value", "difference", "95 % interval", "n"):
+    figures = ["first", "second", "difference", "95 % interval", "p"]
+    figures += ["Holm", "BH"] if with_groups else []
+    for name in (*figures, "only first", "only second", "n"):
         table.add_column(name, justify="right", no_wrap=True)
     for each in comparisons:
-        add_row(
-            table,
-            each.measure,
-            each.first,
-            each.second,
-            number(each.first_value),
-            number(each.second_value),
-            f"{each.difference:+.4f}",
-            interval_text(each.low, each.high),
-            str(each.n),
-        )
+        cells = [getattr(each, name) for name in names]
+        cells += [_group(each.group)] if with_groups else []
+        cells += [number(each.first_value), number(each.second_value), _signed(each.difference)]
+        cells += [interval_text(each.low, each.high), p_text(each.p)]
+        cells += [p_text(each.holm), p_text(each.benjamini_hochberg)] if with_groups else []
+        add_row(table, *cells, _count(each.only_first), _count(each.only_second), str(each.n))
     return table
+
+
+def _group(name: str | None) -> str:
+    return (name or "all").partition("=")[2] or name or "all"
+
+
+def _signed(value: float | None) -> str:
+    return "–" if value is None else f"{value:+.4f}"
+
+
+def _count(value: int | None) -> str:
+    return "–" if value is None else str(value)
+
+
+def p_text(p: float | None) -> str:
+    """Return a p value for a table.
+
+    >>> p_text(0.0312), p_text(0.000004), p_text(None)
+    ('.031', '<.001', '–')
+    """
+    if p is None:
+        return "–"
+    return "<.001" if p < 0.001 else f"{p:.3f}".removeprefix("0")
 
 
 def add_row(table: Table, *cells: str) -> None:

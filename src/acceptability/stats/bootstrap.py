@@ -108,13 +108,21 @@ def difference(measure: Measure, first: Units, second: Units, how: Bootstrap) ->
     """Return the interval of a difference between two models; the same rows are drawn for both."""
     if not how.resamples:
         return Interval()
+    return _joined([_gap_stratum(measure, first, second, how)], how, lambda parts: parts[0])
+
+
+def macro_difference(measure: Measure, groups: Sequence[tuple[Units, Units]], how: Bootstrap) -> Interval:
+    """Return the interval of the mean over groups of a difference between two models."""
+    if not how.resamples:
+        return Interval()
+    strata = [_gap_stratum(measure, first, second, how) for first, second in groups]
+    return _joined(strata, how, lambda parts: np.mean(parts, axis=0))
+
+
+def _gap_stratum(measure: Measure, first: Units, second: Units, how: Bootstrap) -> _Stratum:
     if column := mean_of(measure):
-        stratum = _mean_stratum(first[column] - second[column], first, how)
-    else:
-        stratum = _drawn_stratum(
-            first, how, lambda rows: measure.value(first.drawn(rows)) - measure.value(second.drawn(rows))
-        )
-    return _joined([stratum], how, lambda parts: parts[0])
+        return _mean_stratum(first[column] - second[column], first, how)
+    return _drawn_stratum(first, how, lambda rows: measure.value(first.drawn(rows)) - measure.value(second.drawn(rows)))
 
 
 def mean_of(measure: Measure) -> str | None:

@@ -24,6 +24,7 @@ _MOST_SUMS = 200_000
 _CELLS = 2_000_000
 _LEAST_DEFINED = 0.95
 _ROUNDING = 1e-9
+_LEAST_GAP = 1e-12
 
 
 @dataclass(frozen=True)
@@ -160,7 +161,7 @@ def _swapped(
     defined = found[~np.isnan(found)]
     if len(defined) < _LEAST_DEFINED * len(found):
         raise Undefined(f"{len(found) - len(defined)} of {len(found)} swaps leave the measure undefined")
-    slack = _ROUNDING * max(float(np.abs(defined).max(initial=0.0)), abs(observed))
+    slack = max(_ROUNDING * max(float(np.abs(defined).max(initial=0.0)), abs(observed)), _LEAST_GAP)
     hits = int(_as_far(defined, observed, slack, alternative).sum())
     if is_exact:
         return observed, hits / len(defined), None

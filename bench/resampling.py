@@ -1,7 +1,7 @@
 """Times intervals over a suite of BLiMP's shape: 67 paradigms of 1,000 contrasts, each group, macro mean, overall.
 
-    python -m bench.statistics
-    python -m bench.statistics --resamples 10000
+    python -m bench.resampling
+    python -m bench.resampling --resamples 10000
 
 No model is asked: the scores are made up, from a seed. One core suffices; what is printed is the time of
 ``measure()`` for each kind of interval, and of a permutation test and McNemar's test between two models.

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from acceptability.errors import ReportError
+from acceptability.report.rows import write_rows
+
+ROWS = [{"a": 1, "b": None}, {"a": 'x, "y"\nz', "c": 2.5}]
+
+
+@pytest.mark.parametrize(("name", "delimiter"), [("t.csv", ","), ("t.TSV", "\t")])
+def test_rows_come_back_from_a_table(name: str, delimiter: str, tmp_path: Path) -> None:
+    write_rows(tmp_path / name, ROWS)
+    with (tmp_path / name).open(encoding="utf-8", newline="") as file:
+        assert list(csv.DictReader(file, delimiter=delimiter)) == [
+            {"a": "1", "b": "", "c": ""},
+            {"a": 'x, "y"\nz', "b": "", "c": "2.5"},
+        ]
+
+
+def test_rows_come_back_from_json_lines(tmp_path: Path) -> None:
+    write_rows(tmp_path / "t.jsonl", ROWS)
+    assert [json.loads(line) for line in (tmp_path / "t.jsonl").read_text().splitlines()] == ROWS
+
+
+def test_a_table_without_rows_keeps_its_header(tmp_path: Path) -> None:
+    write_rows(tmp_path / "t.csv", [], header=("a", "b"))
+    assert (tmp_path / "t.csv").read_text() == "a,b\n"
+
+
+def test_what_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ReportError, match=r"expected one of the endings \.csv"):
+        write_rows(tmp_path / "t.xlsx", ROWS)
+    with pytest.raises(ReportError, match="there is no folder"):
+        write_rows(tmp_path / "none" / "t.csv", ROWS)
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(ReportError, match="cannot write"):
+        write_rows(tmp_path / "folder.csv", ROWS)

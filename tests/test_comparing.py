@@ -1,0 +1,177 @@
+"""Two models over the same rows: how far apart, how surely, where."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from acceptability import Bootstrap, Scores, Sentence, Suite, compare
+from acceptability.errors import MeasureError, SuiteError
+from acceptability.types import contrast
+
+KINDS = ("a", "b", "c")
+
+
+def made(per_kind: int = 20) -> Suite:
+    sentences = [
+        Sentence(f"{kind}{i}", f"Sentence {kind}{i}.", label=1 - i % 2, rating=float(i % 2), tags={"kind": kind})
+        for kind in KINDS
+        for i in range(2 * per_kind)
+    ]
+    pairs = [contrast(sentences[i], sentences[i + 1]) for i in range(0, len(sentences), 2)]
+    return Suite("made", tuple(sentences), tuple(pairs))
+
+
+def earning(suite: Suite, right: dict[str, int], model: str) -> Scores:
+    """Scores by which the first so many contrasts of each kind come out right."""
+    seen = dict.fromkeys(KINDS, 0)
+    values = {}
+    for place, each in enumerate(suite.contrasts):
+        kind = each.tags["kind"]
+        gap = 1.0 if seen[kind] < right[kind] else -1.0
+        seen[kind] += 1
+        values |= {each.better: gap + 0.001 * place, each.worse: 0.001 * place}
+    return Scores(values, model)
+
+
+SUITE = made()
+GOOD = earning(SUITE, {"a": 20, "b": 15, "c": 10}, "good")
+POOR = earning(SUITE, {"a": 10, "b": 14, "c": 10}, "poor")
+
+
+def test_a_comparison_has_a_paired_interval_and_tests() -> None:
+    (found,) = compare(SUITE, [GOOD, POOR], ["PairAccuracy"])
+    assert (found.first_value, found.second_value) == (45 / 60, 34 / 60)
+    assert found.difference == pytest.approx(11 / 60)
+    assert found.low < found.difference < found.high
+    assert (found.only_first, found.only_second) == (11, 0)
+    exact = stats.binomtest(0, 11, 0.5).pvalue
+    assert found.mcnemar_p == pytest.approx(exact, abs=1e-12)
+    assert found.p == pytest.approx(exact, abs=1e-12), "of rows that are right or wrong every swap is counted"
+    assert found.odds_ratio is None
+    assert "test:permutation(draws=2000,by=row,seed=0)" in found.signature
+    assert "good minus poor" in found.signature
+
+
+def test_groups_come_with_corrected_p_and_a_macro_mean() -> None:
+    overall, *groups, macro = compare(SUITE, [GOOD, POOR], ["PairAccuracy"], by="kind")
+    assert [each.group for each in (overall, *groups, macro)] == [None, "kind=a", "kind=b", "kind=c", "macro(kind)"]
+    ps = [stats.binomtest(0, n, 0.5).pvalue if n else 1.0 for n in (10, 1, 0)]
+    assert [each.p for each in groups] == pytest.approx(ps)
+    assert [each.holm for each in groups] == pytest.approx([3 * ps[0], 1, 1])
+    assert [each.benjamini_hochberg for each in groups] == pytest.approx([3 * ps[0], 1, 1])
+    assert overall.holm is None
+    assert macro.difference == pytest.approx(np.mean([10 / 20, 1 / 20, 0]))
+    assert macro.low < macro.difference < macro.high
+    assert macro.p is None
+    assert macro.n == 60
+
+
+def test_the_same_model_twice_does_not_differ() -> None:
+    (found,) = compare(SUITE, [GOOD, GOOD], ["PairAccuracy"])
+    assert (found.difference, found.p, found.mcnemar_p) == (0, 1, 1)
+
+
+def test_correlations_are_tested_on_one_scale() -> None:
+    generator = np.random.default_rng(0)
+    noise = {each.id: float(generator.normal()) for each in SUITE.sentences}
+    near = Scores({each.id: 1000 * (each.label + 0.3 * noise[each.id]) for each in SUITE.sentences}, "near")
+    far = Scores({each.id: each.label + 3 * noise[each.id] for each in SUITE.sentences}, "far")
+    (found,) = compare(SUITE, [near, far], ["PBC"], draws=500)
+    assert found.p == pytest.approx(1 / 501)
+    assert found.mcnemar_p is None
+    (alike,) = compare(SUITE, [near, Scores({k: v / 7 for k, v in near.values.items()}, "scaled")], ["PBC"], draws=200)
+    assert alike.p == 1
+
+
+def test_clusters_are_drawn_and_swapped_whole() -> None:
+    (found,) = compare(SUITE, [GOOD, POOR], ["PairAccuracy"], bootstrap=Bootstrap(by="kind"))
+    assert found.p == 0.5, "of the 8 ways to swap three kinds, of which one differs by nothing, half are as far out"
+    assert "by=kind" in found.signature
+
+
+def test_what_is_undefined_says_why_and_stops_nothing() -> None:
+    sentences = [Sentence(str(i), f"s{i}", label=int(i < 3), tags={"kind": "x" if i < 2 else "y"}) for i in range(6)]
+    suite = Suite("torn", tuple(sentences))
+    one = Scores({str(i): float(i) for i in range(6)}, "one")
+    two = Scores({str(i): float(-i) for i in range(6)}, "two")
+    overall, x, y, macro = compare(suite, [one, two], ["PBC"], by="kind", bootstrap=Bootstrap(200), draws=50)
+    assert overall.difference is not None
+    assert x.difference is None
+    assert "label" in x.reason
+    assert x.holm is None
+    assert y.difference is not None
+    assert macro.difference is None
+    assert macro.reason == "undefined for kind=x"
+
+
+def test_no_test_is_made_when_none_is_asked_for() -> None:
+    (found,) = compare(SUITE, [GOOD, POOR], ["PairAccuracy"], bootstrap=Bootstrap(0), draws=0)
+    assert (found.p, found.low) == (None, None)
+    assert "test:none" in found.signature
+
+
+def test_bad_questions_are_refused() -> None:
+    with pytest.raises(MeasureError, match="draws is -1"):
+        compare(SUITE, [GOOD, POOR], draws=-1)
+    with pytest.raises(SuiteError, match="no tag 'kinds'"):
+        compare(SUITE, [GOOD, POOR], ["PairAccuracy"], by="kinds")
+
+
+@pytest.fixture
+def typed(tmp_path: Path, own_home: Path):
+    by_id = SUITE.by_id
+    pairs = [f"p{i},{by_id[each.better].text},{by_id[each.worse].text}" for i, each in enumerate(SUITE.contrasts)]
+    (tmp_path / "suite.csv").write_text("\n".join(["id,good,bad", *pairs]))
+    for scores in (GOOD, POOR):
+        rows = [
+            f"p{i}/{member},{scores[name]}"
+            for i, each in enumerate(SUITE.contrasts)
+            for member, name in (("good", each.better), ("bad", each.worse))
+        ]
+        (tmp_path / f"{scores.model}.csv").write_text("\n".join(["sentence_id,score", *rows]))
+
+    def run(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [sys.executable, "-m", "acceptability", "compare", *arguments],
+            capture_output=True,
+            encoding="utf-8",
+            cwd=tmp_path,
+            env={**os.environ, "ACCEPTABILITY_HOME": str(own_home), "COLUMNS": "200"},
+        )
+        assert done.returncode == code, done.stderr
+        return done
+
+    return run
+
+
+def test_files_of_scores_are_compared_and_what_differs_is_written(typed, tmp_path: Path) -> None:
+    files = ("--scores", "good.csv", "--scores", "poor.csv")
+    done = typed("suite.csv", *files, "-M", "PairAccuracy", "--differing", "pairs.csv", "--json")
+    (found,) = json.loads(done.stdout)
+    with (tmp_path / "pairs.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == found["only_first"] + found["only_second"] == 11
+    assert {row["met_by"] for row in rows} == {"first"}
+    assert all(float(row["first_gap"]) > 0 > float(row["second_gap"]) for row in rows)
+
+
+def test_a_model_is_compared_with_a_file(typed) -> None:
+    shown = typed("suite.csv", "-m", "uniform", "--scores", "good.csv", "-M", "PairAccuracy").stdout
+    assert "uniform lp against good" in shown
+    assert "only first" in shown
+
+
+def test_what_differs_needs_a_measure_that_contrasts_meet(typed) -> None:
+    files = ("--scores", "good.csv", "--scores", "poor.csv")
+    done = typed("suite.csv", *files, "-M", "PBC", "--differing", "pairs.csv", code=1)
+    assert "--differing needs a measure" in done.stderr
+    assert "needs two models" in typed("suite.csv", "--scores", "good.csv", code=1).stderr
