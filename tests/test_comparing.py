@@ -166,7 +166,7 @@ def test_files_of_scores_are_compared_and_what_differs_is_written(typed, tmp_pat
 
 def test_a_model_is_compared_with_a_file(typed) -> None:
     shown = typed("suite.csv", "-m", "uniform", "--scores", "good.csv", "-M", "PairAccuracy").stdout
-    assert "uniform lp against good" in shown
+    assert "uniform lp() against good" in shown
     assert "only first" in shown
 
 

@@ -24,7 +24,7 @@ RANKS = [
     {"store", "engine", "linking"},
     {"scoring", "review"},
     {"measuring", "differing", "precision"},
-    {"comparing", "contrasts"},
+    {"comparing", "contrasts", "correlating"},
     {"studies"},
     {"report"},
     {"cli"},

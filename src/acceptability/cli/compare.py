@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from acceptability.cli.gathered import Asked, ScoreColumns, ScoreFiles, SomeModels, gathered
 from acceptability.cli.shown import (
     Address,
     By,
@@ -28,38 +29,25 @@ from acceptability.cli.shown import (
     loaded_suite,
     print_json,
     print_table,
-    progress_bar,
-    read_columns,
     saved,
     talk,
 )
 from acceptability.comparing import Comparison, compare
 from acceptability.differing import differing
-from acceptability.errors import MeasureError, SpellingError
-from acceptability.measuring import checked_measures, needs_regions
-from acceptability.models import load_model
-from acceptability.protocols import Engine, Measure
+from acceptability.errors import MeasureError
+from acceptability.measuring import checked_measures
+from acceptability.protocols import Measure
 from acceptability.report.rows import check_rows_file, write_rows
 from acceptability.report.table import comparison_table
-from acceptability.scoring import scored
 from acceptability.store.runs import rows_of_units, save_run
-from acceptability.store.scorefile import read_scores
 from acceptability.types import Scores, Suite
 
 
 def command(
     suite: str,
-    model: Annotated[
-        list[str] | None, typer.Option("--model", "-m", help="A model: KIND:PLACE(option=value), or a name.")
-    ] = None,
-    scores: Annotated[
-        list[Path] | None,
-        typer.Option("--scores", help="A file of scores in a model's place: sentence_id, score, perhaps model."),
-    ] = None,
-    score_columns: Annotated[
-        list[str] | None,
-        typer.Option("--score-columns", help="Which columns of a score file hold what: id=…,score=…[,model=…]"),
-    ] = None,
+    model: SomeModels = None,
+    scores: ScoreFiles = None,
+    score_columns: ScoreColumns = None,
     reduce: Reductions = None,
     measure: Measures = None,
     by: By = None,
@@ -84,18 +72,11 @@ def command(
     """Compare the first model with each other one, over the same rows: intervals, tests, and where they differ."""
     if pairs:
         check_rows_file(pairs)
-    if region and scores:
-        raise SpellingError("--region is for models; the scores of a file are whatever they are of")
     how = bootstrap(resamples, resample_by, seed, interval)
     loaded = loaded_suite(suite, columns, marks)
     measures = checked_measures(loaded, measure or (), by=by, resample_by=resample_by)
-    given = _read(scores or [], loaded, score_columns or [""])
-    given = _asked(loaded, model or [], reduce or [], region, measures, chosen_engine(engine, address)) + given
-    if len(given) < 2:
-        raise MeasureError(
-            "a comparison needs two models, two reductions of one, or two files of scores: "
-            "give --model, --reduce or --scores twice"
-        )
+    asked = Asked(model or (), reduce or (), scores or (), score_columns or (), chosen_engine(engine, address), region)
+    given = gathered(loaded, asked, measures, least=2)
     found = compare(loaded, given, measure or (), by=by, bootstrap=how, draws=draws)
     rows = [each.row() for each in found]
     if as_json:
@@ -112,31 +93,6 @@ def command(
         for row in rows_of_units(part, {"suite": each.suite, "measure": each.measure, "model": name})
     ]
     saved(save_run("compare", arguments(), rows, units, [each.signature for each in overall]))
-
-
-def _read(files: Sequence[Path], suite: Suite, columns: Sequence[str]) -> list[Scores]:
-    return [each for file in files for each in read_scores(file, suite, [read_columns(text) for text in columns])]
-
-
-def _asked(
-    suite: Suite,
-    models: Sequence[str],
-    reductions: Sequence[str],
-    region: str | None,
-    measures: Sequence[Measure],
-    engine: Engine,
-) -> list[Scores]:
-    """Return the scores of each model under each reduction."""
-    by_region = needs_regions(measures, reductions, region)
-    for name in models:
-        load_model(name)
-    asked: list[str | None] = [*reductions] or [None]
-    with progress_bar() as progress:
-        return [
-            each
-            for name in models
-            for each in scored(suite, name, asked, region=region, by_region=by_region, engine=engine, progress=progress)
-        ]
 
 
 def _show(found: Sequence[Comparison]) -> None:

@@ -50,6 +50,8 @@ def agreement(cells: Sequence[Cell]) -> str:
     second_hand = sum(cell.is_second_hand for cell in compared)
     open_ones = sum(cell.paper is not None and cell.agrees is None for cell in cells)
     tables = list(dict.fromkeys(cell.table for cell in compared))
+    if not compared:
+        return "No printed number could be set beside one of ours."
     said = f"{_count(compared)} printed numbers came out again"
     said += f", {second_hand} of them second-hand: see their notes" if second_hand else ""
     said += f"; {open_ones} more cannot be computed from what is published." if open_ones else "."

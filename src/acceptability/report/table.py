@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from acceptability.comparing import Comparison
+from acceptability.correlating import Correlated
 from acceptability.types import Result
 
 
@@ -74,6 +75,19 @@ def comparison_table(comparisons: Sequence[Comparison]) -> Table:
         cells += [interval_text(each.low, each.high), p_text(each.p)]
         cells += [p_text(each.holm), p_text(each.benjamini_hochberg)] if with_groups else []
         add_row(table, *cells, _count(each.only_first), _count(each.only_second), str(each.n))
+    return table
+
+
+def correlation_table(found: Sequence[Correlated], title: str) -> Table:
+    """Return correlations as a table, one row each."""
+    table = Table(title=title, title_justify="left", header_style="bold", pad_edge=False)
+    for name in ("first", "second"):
+        table.add_column(name, overflow="fold")
+    for name in ("r", "95 % interval", "p", "Holm", "BH", "n"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for each in found:
+        ps = map(p_text, (each.p, each.holm, each.benjamini_hochberg))
+        add_row(table, each.first, each.second, number(each.r), interval_text(each.low, each.high), *ps, str(each.n))
     return table
 
 

@@ -21,6 +21,7 @@ from acceptability.measures.interaction import ErrorType, error_types, interacti
 from acceptability.protocols import Engine
 from acceptability.scoring import Progress
 from acceptability.stats.bootstrap import Bootstrap
+from acceptability.stats.ranks import rank_sum
 from acceptability.studies.cells import Cell, Key, Printed, beside, printed
 from acceptability.suites import load_suite
 from acceptability.types import Suite
@@ -134,18 +135,14 @@ def _classes(values: Values) -> Iterator[Cell]:
 
 def _rank_sum(values: Values) -> Iterator[Cell]:
     """Yield the rank-sum test of people's ratings: types above the threshold against those below it."""
-    from scipy.stats import mannwhitneyu, norm
-
     below, above = error_types(types(values))
-    test = mannwhitneyu([each.rating for each in above], [each.rating for each in below])
-    w, p = float(test.statistic), float(test.pvalue)
-    n = len(below) + len(above)
+    test = rank_sum([each.rating for each in above], [each.rating for each in below])
     table, row = "Section 3.3", "unacceptable, below against above"
-    yield beside(values, (table, row, "W"), w, _PRINTED)
-    yield Cell(table, row, "p", values[table, row, "p"].value, p, _PRINTED, p < 0.05)
-    yield beside(values, (table, row, "r"), float(norm.isf(p / 2)) / math.sqrt(n), _PRINTED, note="z / √N")
-    biserial = 1 - 2 * w / (len(below) * len(above))
-    yield beside(values, (table, row, "rank-biserial correlation"), biserial, _PRINTED)
+    yield beside(values, (table, row, "W"), test.w, _PRINTED)
+    yield Cell(table, row, "p", values[table, row, "p"].value, test.p, _PRINTED, test.p < 0.05)
+    size = None if test.z_by_root_n is None else abs(test.z_by_root_n)
+    yield beside(values, (table, row, "r"), size, _PRINTED, note="z / √N")
+    yield beside(values, (table, row, "rank-biserial correlation"), abs(test.rank_biserial), _PRINTED)
     yield beside(values, (table, "acceptable, below against above", "W"), None, _PRINTED)
 
 
