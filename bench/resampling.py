@@ -12,10 +12,12 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
+from acceptability.measures.delta import adc_curve
 from acceptability.measures.pairs import PairAccuracy
 from acceptability.measuring import measure
 from acceptability.stats.bootstrap import METHODS, Bootstrap
@@ -43,6 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     one, two = (PairAccuracy().units(suite, each) for each in (first, second))
     _timed("permutation test", lambda: permutation_test(PairAccuracy(), one, two))
     _timed("McNemar", lambda: mcnemar(one["correct"], two["correct"]))
+    gaps = replace(one, columns={"gap": one["gap"], "human_gap": two["gap"]})
+    _timed("ADC, 1,000 deltas", lambda: adc_curve(gaps, np.linspace(0.005, 5, 1_000)))
 
 
 def _measured(suite: Suite, scores: Scores, by: str | None, how: Bootstrap) -> list[Result]:
