@@ -91,11 +91,11 @@ class TestEveryMeasure:
         units = load_measure(name).units(SUITE, OTHERS.get(name, SCORES))
         assert {len(column) for column in units.columns.values()} == {len(units)} == {len(units.tags)}
 
-    def test_one_that_is_a_mean_is_the_mean_of_its_column(self, name: str) -> None:
+    def test_one_that_is_the_mean_of_a_column_says_so(self, name: str) -> None:
         measure = load_measure(name)
-        if column := getattr(measure, "mean_of", None):
-            units = measure.units(SUITE, OTHERS.get(name, SCORES))
-            assert measure.value(units) == float(units[column].mean())
+        units = measure.units(SUITE, OTHERS.get(name, SCORES))
+        means = [column for column, values in units.columns.items() if values.mean() == measure.value(units)]
+        assert getattr(measure, "mean_of", None) in (means or [None])
 
     def test_a_macro_mean_is_that_of_the_groups(self, name: str) -> None:
         _, *groups, macro = measured(SUITE, OTHERS.get(name, SCORES), [name], by="kind", bootstrap=Bootstrap(0))

@@ -25,6 +25,7 @@ class Directionality:
     """How often the target of the worse sentence is more surprising than that of the better one; a tie is not."""
 
     needs = "contrasts"
+    mean_of = "correct"
 
     def units(self, suite: Suite, scores: Scores) -> Units:
         """Return one row a contrast: both surprisals in nats, and whether they are in order."""
@@ -47,6 +48,7 @@ class Repulsion:
     """
 
     needs = "contrasts"
+    mean_of = "repulsion"
 
     def units(self, suite: Suite, scores: Scores) -> Units:
         """Return one row a contrast that has a repulsion: both surprisals in nats, and the repulsion."""
@@ -79,6 +81,7 @@ class ClozePair:
     single_token: bool = False
 
     needs = "contrasts"
+    mean_of = "correct"
 
     def __post_init__(self) -> None:
         if not isinstance(self.single_token, bool):
@@ -127,6 +130,7 @@ class Goodness:
     zero: float = 0.0
 
     needs = "contrasts"
+    mean_of = "both"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "zero", checked_number("Goodness: zero", self.zero))
@@ -167,6 +171,7 @@ class Intensity:
     """
 
     needs = "several scores for each sentence"
+    mean_of = "spread"
 
     def units(self, suite: Suite, scores: Scores) -> Units:
         """Return one row a sentence that was judged: the mean, the spread (ddof 1), and how many judged it."""

@@ -60,6 +60,11 @@ class PBC:
         return self.per
 
     @property
+    def mean_of(self) -> str | None:
+        """The column whose mean the value is: the sets' correlations, where their mean is asked for."""
+        return "pbc" if self.per and self.over == "mean" else None
+
+    @property
     def needs_tags(self) -> tuple[str, ...]:
         """The tags without which there is nothing to measure."""
         return (self.per,) if self.per else ()

@@ -35,6 +35,7 @@ class Predictions:
     tolerance: float = 0.001
 
     needs = "predictions"
+    mean_of = "holds"
 
     def __post_init__(self) -> None:
         if self.per not in _PER:

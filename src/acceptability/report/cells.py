@@ -37,6 +37,8 @@ def _shown(cell: Cell) -> str:
     if not isinstance(cell.ours, float):
         return str(cell.ours)
     digits = re.fullmatch(r"[^.]*\.(\d+)\D*", cell.paper or "")
+    if cell.paper and not digits and cell.ours.is_integer():
+        return f"{cell.ours:.0f}"
     return f"{cell.ours:.{max(4, len(digits[1]) if digits else 0)}f}"
 
 
