@@ -7,45 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acceptability import registry
 from acceptability.errors import Undefined
-from acceptability.measures import load_measure
 from acceptability.stats import benjamini_hochberg, clopper_pearson, correlate, holm, mcnemar, rank_sum, sign_flip_test
 from acceptability.stats.quantiles import bca, percentile
-from acceptability.types import Scores, Sentence, Suite, contrast
 
 NUMBERS = st.lists(st.integers(-20, 20).map(float), min_size=2, max_size=25)
 SHARES = st.lists(st.floats(0, 1), min_size=1, max_size=30)
-GENERATOR = np.random.default_rng(0)
-SENTENCES = [
-    Sentence(
-        str(i),
-        f"s {i}",
-        label=i % 2,
-        rating=float(GENERATOR.normal(i % 2)),
-        regions={"1": (0, 1)},
-        tags={
-            "g": "ab"[i % 2],
-            "set": str(i // 3),
-            "class": ("baseline", "distractor", "ungrammatical")[i % 3],
-            "condition": "abc"[i % 3],
-            "prediction": "(1;%a%) < (1;%b%)",
-        },
-    )
-    for i in range(60)
-]
-SUITE = Suite("made", tuple(SENTENCES), tuple(contrast(SENTENCES[i + 1], SENTENCES[i]) for i in range(0, 60, 2)))
-GIVEN = {each.id: float(GENERATOR.normal(each.label)) for each in SENTENCES}
-SCORES = Scores(GIVEN | {f"{name}#1": value for name, value in GIVEN.items()}, "made")
-
-
-@pytest.mark.parametrize(
-    "name", [each for each in registry.names("measure") if getattr(load_measure(each), "mean_of", None)]
-)
-def test_a_measure_that_says_it_is_a_mean_is_one(name: str) -> None:
-    measure = load_measure(name)
-    units = measure.units(SUITE, SCORES)
-    assert measure.value(units) == pytest.approx(units[measure.mean_of].mean(), abs=1e-12)
 
 
 @given(NUMBERS, NUMBERS)
