@@ -24,6 +24,7 @@ RANKS = [
     {"store", "engine"},
     {"scoring", "review"},
     {"measuring", "differing", "precision"},
+    {"train"},
     {"studies"},
     {"report"},
     {"cli"},

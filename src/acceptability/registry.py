@@ -1,7 +1,8 @@
 """Names and what they stand for: ``"module:object"``, loaded on first use.
 
 Other packages add theirs through the entry points ``acceptability.readers``,
-``acceptability.models``, ``acceptability.engines``, ``acceptability.measures`` and ``acceptability.reductions``.
+``acceptability.models``, ``acceptability.engines``, ``acceptability.measures``, ``acceptability.recipes`` and
+``acceptability.reductions``.
 """
 
 from __future__ import annotations
@@ -60,6 +61,9 @@ _OURS: dict[str, dict[str, str]] = {
         "adc": "acceptability.studies.adc:cells",
         "niu-penn": "acceptability.studies.niu_penn:cells",
     },
+    "recipe": {
+        "ngram": "acceptability.train.ngram:NGram",
+    },
     "reduction": {
         name: f"acceptability.reductions:{target}"
         for name, target in {
@@ -88,6 +92,7 @@ _HINTS = {
     "engine": "The engines are: {names}.",
     "measure": "The measures are: {names}.",
     "study": "The studies are: {names}; a study of your own is a TOML file.",
+    "recipe": "The recipes are: {names}.",
     "reduction": "The reductions are: {names}.",
 }
 
