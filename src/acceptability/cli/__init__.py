@@ -19,11 +19,14 @@ from acceptability.cli import (
     measure,
     measures,
     models,
+    perplexity,
+    recipes,
     reductions,
     runs,
     score,
     study,
     suites,
+    train,
 )
 from acceptability.cli.shown import fail
 from acceptability.errors import AcceptabilityError
@@ -36,7 +39,9 @@ app = typer.Typer(
     add_completion=False,
 )
 app.add_typer(suites.app, name="suites")
-for _module in (score, evaluate, measure, compare, judge, study, demo, models, measures, reductions, runs, doctor):
+_COMMANDS = (score, evaluate, measure, compare, judge, study, train, perplexity, demo)
+_LISTS = (models, measures, reductions, recipes, runs, doctor)
+for _module in (*_COMMANDS, *_LISTS):
     app.command(name=_module.__name__.rpartition(".")[2])(_module.command)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,7 @@ class Table:
         found = np.where(known, words, 0)
         said = np.where(known, self.orders[0].logprobs[found], np.float32(0.0))
         ending = np.where(known, words, -1)
-        for below, order in zip(self.orders, self.orders[1:], strict=False):
+        for below, order in pairwise(self.orders):
             history = np.append(-1, ending[:-1])
             history[starts] = -1
             has_history = history >= 0

@@ -77,7 +77,9 @@ class Checkpoints:
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:
-            raise TrainError(f"cannot read the checkpoint {path}: {error}. Delete {self.folder} to begin anew.") from error
+            raise TrainError(
+                f"cannot read the checkpoint {path}: {error}. Delete {self.folder} to begin anew."
+            ) from error
         if kept["about"] != self.about:
             differing = [name for name in kept["about"] if kept["about"][name] != self.about.get(name)]
             raise TrainError(
@@ -116,7 +118,7 @@ def array(values: NDArray[np.generic]) -> Write:
         # Not np.save: it does not say why when a disk is full.
         whole = np.ascontiguousarray(values)
         np.lib.format.write_array_header_1_0(out, np.lib.format.header_data_from_array_1_0(whole))
-        out.write(memoryview(whole.reshape(-1).view(np.uint8)))
+        out.write(whole.reshape(-1).view(np.uint8).data)
 
     return write
 

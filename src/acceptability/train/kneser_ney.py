@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,7 +85,7 @@ def estimate(orders: Sequence[Grams], size: int) -> Estimate:
 def _suffixes(orders: Sequence[Grams], size: int) -> list[Ints]:
     """Return, for each order, where the n-grams without their first word stand one order below."""
     found = [np.zeros(len(orders[0]), np.int64)]
-    for below, grams in zip(orders, orders[1:], strict=False):
+    for below, grams in pairwise(orders):
         history, word = np.divmod(grams.keys, size)
         # The last words of a bigram are a single word: it stands where its number says.
         keys = word if len(found) == 1 else found[-1][history] * size + word

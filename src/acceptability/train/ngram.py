@@ -7,8 +7,7 @@ model is estimated, pruned if asked, and written as sorted arrays, which ``ngram
 from __future__ import annotations
 
 import json
-import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -27,8 +26,6 @@ from acceptability.train.pruning import pruned
 from acceptability.train.recipe import Job, Trained
 from acceptability.train.tick import Tick
 from acceptability.train.vocabulary import Encoded, encode
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -110,10 +107,7 @@ class NGram:
         for order in range(2, self.order + 1):
             grams = _kept(job.checkpoints.latest(), order)
             if grams is None:
-                stage = f"counting {order}-grams"
-                grams = counting.next_order(
-                    ids, before, size, told=lambda done, stage=stage: job.tell(Tick(stage, done, len(ids), done))
-                )
+                grams = counting.next_order(ids, before, size, told=_teller(job, order, len(ids)))
                 job.save(order, {f"keys{order}": array(grams.keys), f"counts{order}": array(grams.counts)})
             orders.append(grams)
             if order < self.order:
@@ -145,6 +139,10 @@ def tabled(model: Estimate) -> list[arrays.Order]:
         )
         for place, level in enumerate(model.levels)
     ]
+
+
+def _teller(job: Job, order: int, total: int) -> Callable[[int], None]:
+    return lambda done: job.tell(Tick(f"counting {order}-grams", done, total, done))
 
 
 def _kept(state: State | None, order: int) -> Grams | None:

@@ -83,8 +83,8 @@ def perplexity(
         "n": str(total.words),
         "acceptability": __version__,
     }
-    value = math.exp(-total.logprob / total.words)
-    return Perplexity(value, total.words, known.sentences, total.unknown, total.logprob, sign(how, about))
+    found = math.exp(-total.logprob / total.words)
+    return Perplexity(found, total.words, known.sentences, total.unknown, total.logprob, sign(how, about))
 
 
 def with_end(model: str) -> str:

@@ -47,7 +47,9 @@ def losses(model: Estimate, place: int) -> Floats:
     level, below = model.levels[place], model.levels[place - 1]
     histories = level.keys // model.size
     lower = below.probs[level.suffixes]
-    seen, seen_below = (np.bincount(histories, weights=each, minlength=len(below.keys)) for each in (level.probs, lower))
+    seen, seen_below = (
+        np.bincount(histories, weights=each, minlength=len(below.keys)) for each in (level.probs, lower)
+    )
     left = np.maximum(1 - seen, 0.0)[histories]
     left_below = np.maximum(1 - seen_below, _NOTHING_LEFT)[histories]
     weight = below.backoffs[histories]
@@ -56,7 +58,8 @@ def losses(model: Estimate, place: int) -> Floats:
     with np.errstate(divide="ignore"):
         change = level.probs * (np.log(level.probs) - np.log(lower) - np.log(after))
         change -= left * (np.log(after) - np.log(np.maximum(weight, _NOTHING_LEFT)))
-    return np.expm1(often * change)
+    loss: Floats = np.expm1(often * change)
+    return loss
 
 
 def _kept(model: Estimate, threshold: float) -> list[NDArray[np.bool_]]:
