@@ -63,6 +63,11 @@ def reductions() -> str:
     return _values("Reductions", "reduction", about)
 
 
+def recipes() -> str:
+    """Return the page of recipes for training."""
+    return _values("Recipes", "recipe", "What `acceptability train` follows; `--set name=value` sets an option.")
+
+
 def commands() -> str:
     """Return the page of commands."""
     root = typer.main.get_command(app)
@@ -110,5 +115,6 @@ PAGES: dict[str, Callable[[], str]] = {
     "models": models,
     "measures": measures,
     "reductions": reductions,
+    "recipes": recipes,
     "commands": commands,
 }

@@ -71,7 +71,12 @@ def reference() -> dict[str, str]:
 
 
 def test_everything_is_documented(reference: dict[str, str]) -> None:
-    for kind, page in (("measure", "measures"), ("reduction", "reductions"), ("model", "models")):
+    for kind, page in (
+        ("measure", "measures"),
+        ("reduction", "reductions"),
+        ("model", "models"),
+        ("recipe", "recipes"),
+    ):
         for name in registry.names(kind):
             heading = reference[page].partition(f"## `{name}`\n\n")[2]
             assert len(heading.partition("\n\n")[0]) > 20, f"{kind} {name} has no description"

@@ -8,6 +8,8 @@
     ├── ModelError        a model that cannot be opened, or cannot take a sentence
     │   ├── QueryError    ... because of one query, which it names by its place
     │   └── OutOfMemory   ... because the machine's memory does not suffice
+    ├── CorpusError       text to train on, or to measure on, that is not in order
+    ├── TrainError        a recipe or a training run that cannot go on
     ├── EngineError       a cluster that cannot be reached, or breaks off
     ├── MeasureError      a measure that the suite gives nothing to measure
     │   └── Undefined     a value that mathematics leaves undefined, with the reason
@@ -67,6 +69,14 @@ class QueryError(ModelError):
 
 class OutOfMemory(ModelError):
     """The machine's memory does not suffice for a batch."""
+
+
+class CorpusError(AcceptabilityError):
+    """Text to train on, or to measure a model on, that is not in order."""
+
+
+class TrainError(AcceptabilityError):
+    """A recipe that cannot be followed, or a training run that cannot go on."""
 
 
 class EngineError(AcceptabilityError):

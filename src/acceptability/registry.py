@@ -1,7 +1,8 @@
 """Names and what they stand for: ``"module:object"``, loaded on first use.
 
 Other packages add theirs through the entry points ``acceptability.readers``,
-``acceptability.models``, ``acceptability.engines``, ``acceptability.measures`` and ``acceptability.reductions``.
+``acceptability.models``, ``acceptability.engines``, ``acceptability.measures``, ``acceptability.recipes`` and
+``acceptability.reductions``.
 """
 
 from __future__ import annotations
@@ -79,6 +80,10 @@ _OURS: dict[str, dict[str, str]] = {
         "park": "acceptability.studies.park:cells",
         "syntaxgym": "acceptability.studies.syntaxgym:cells",
     },
+    "recipe": {
+        "ngram": "acceptability.train.ngram:NGram",
+        "varikn": "acceptability.train.varikn:VariKN",
+    },
     "reduction": {
         name: f"acceptability.reductions:{target}"
         for name, target in {
@@ -107,6 +112,7 @@ _HINTS = {
     "engine": "The engines are: {names}.",
     "measure": "The measures are: {names}.",
     "study": "The studies are: {names}; a study of your own is a TOML file.",
+    "recipe": "The recipes are: {names}.",
     "reduction": "The reductions are: {names}.",
 }
 

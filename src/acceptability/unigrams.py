@@ -6,7 +6,7 @@ A table is named in a reduction: ``slor(unigrams='wordfreq:en')`` or
 A file has two tab-separated columns under a header: ``word`` or ``token``, and
 ``count`` (smoothed by adding one, also for what the file lacks) or ``logprob``
 (natural logs; what the file lacks is an error). Words are looked up in lower case
-unless the file itself has capitals.
+unless the file itself has capitals. A row ``<unk>`` stands for all that the file lacks.
 """
 
 from __future__ import annotations
@@ -145,6 +145,7 @@ def _read(name: str, content: bytes) -> FileTable:
         total = sum(numbers.values()) + len(numbers) + 1
         numbers = {key: math.log((count + 1) / total) for key, count in numbers.items()}
         unknown = math.log(1 / total)
+    unknown = numbers.get("<unk>", unknown)
     is_lower = all(key == key.lower() for key in numbers)
     title = Path(name).name
     return FileTable(title, unit, numbers, unknown, is_lower, f"{title}#{fingerprint([content])}")

@@ -22,12 +22,15 @@ from acceptability.cli import (
     measure,
     measures,
     models,
+    perplexity,
     ratings,
+    recipes,
     reductions,
     runs,
     score,
     study,
     suites,
+    train,
 )
 from acceptability.cli.shown import fail
 from acceptability.errors import AcceptabilityError
@@ -40,24 +43,10 @@ app = typer.Typer(
     add_completion=False,
 )
 app.add_typer(suites.app, name="suites")
-for _module in (
-    score,
-    evaluate,
-    measure,
-    compare,
-    correlate,
-    contrasts,
-    link,
-    judge,
-    study,
-    demo,
-    models,
-    measures,
-    reductions,
-    ratings,
-    runs,
-    doctor,
-):
+_ASKING = (score, evaluate, measure, compare, correlate, contrasts, judge, study)
+_MAKING = (train, perplexity, link, ratings, demo)
+_LISTS = (models, measures, reductions, recipes, runs, doctor)
+for _module in (*_ASKING, *_MAKING, *_LISTS):
     app.command(name=_module.__name__.rpartition(".")[2])(_module.command)
 
 

@@ -1,8 +1,9 @@
-"""N-gram models: ARPA files, KenLM binaries and CMU Sphinx binaries, told apart by their first bytes.
+"""N-gram models: ARPA files, KenLM and CMU Sphinx binaries, told apart by their first bytes; folders trained here.
 
 Words are what spaces separate (``units='spaces'``), or runs of letters, digits and inner
 apostrophes or hyphens without punctuation (``units='words'``), or such runs and each
-punctuation mark (``units='punctuation'``). A Sphinx model takes lower-case words only.
+punctuation mark (``units='punctuation'``), or as ``acceptability train`` cuts them (``units='split'``).
+A Sphinx model takes lower-case words only. A folder that was trained here says itself how it takes them.
 
 A word that the model does not know gets the model's own ``<unk>``; where it has none, as
 Sphinx models, it gets 1 / vocabulary. ``unknown='uniform'`` asks for the latter, and a number
@@ -25,17 +26,14 @@ import numpy as np
 from acceptability.errors import MissingExtra, ModelError, QueryError
 from acceptability.models.arpa import LN10, Arpa
 from acceptability.models.files import at_version, checked_bool, checked_choice, file_hash, remembered
+from acceptability.models.splitting import RULES, spelled
+from acceptability.models.trained_ngram import TrainedNGram, is_folder, open_folder
 from acceptability.models.uniform import word_spans
 from acceptability.spelling import write
 from acceptability.types import Query, Span, TokenScores
 
 _KENLM = b"mmap lm http://kheafield.com/code"
 _SPHINX = b"Trie Language Model"
-_PATTERNS = {
-    "spaces": r"\S+",
-    "words": r"[^\W_]+(?:['’-][^\W_]+)*",
-    "punctuation": r"[^\W_]+(?:['’-][^\W_]+)*|[^\w\s]|_",
-}
 
 
 class Table(Protocol):
@@ -149,7 +147,11 @@ class Words:
 
 @dataclass(frozen=True)
 class NGram:
-    """An n-gram model in a file."""
+    """An n-gram model in a file.
+
+    Args:
+        lenient: Whether a text may consist of unknown words alone.
+    """
 
     path: Path
     kind: str
@@ -158,6 +160,7 @@ class NGram:
     start: str | None
     eos: bool
     policy: str | float
+    lenient: bool = False
 
     @property
     def signature(self) -> str:
@@ -188,6 +191,10 @@ class NGram:
         readers: dict[str, Callable[[Path], Table]] = {"arpa": Arpa, "sphinx": Sphinx, "kenlm": KenLM}
         return readers[self.kind](self.path)
 
+    def is_unknown(self, token: str) -> bool:
+        """Tell whether a token, as the model spells it, is not in the vocabulary."""
+        return not self.table.knows(token)
+
     def encode(self, queries: Sequence[Query]) -> list[Words]:
         """Return the words of each query; one without a known word is an error."""
         return [self._words(query, index) for index, query in enumerate(queries)]
@@ -198,9 +205,9 @@ class NGram:
 
     def _words(self, query: Query, index: int) -> Words:
         whole = Query(query.full)
-        spans = word_spans(whole, _PATTERNS[self.units], index)
-        words = tuple(self._spelled(query.full[start:end]) for start, end in spans)
-        if not any(map(self.table.knows, words)):
+        spans = word_spans(whole, RULES[self.units], index)
+        words = tuple(spelled(query.full[start:end], lower=self.lower) for start, end in spans)
+        if not (self.lenient or any(map(self.table.knows, words))):
             raise QueryError(index, f"the model {self.path.name} knows none of its words")
         start, end = query.target or (0, len(query.text))
         scored = frozenset(
@@ -210,10 +217,6 @@ class NGram:
             raise QueryError(index, "there is no word in its target")
         offsets = tuple((max(a - query.start, 0), max(b - query.start, 0)) for a, b in spans)
         return Words(query, words, offsets, scored)
-
-    def _spelled(self, word: str) -> str:
-        word = word.replace("’", "'")
-        return word.lower() if self.lower else word
 
     def _said(self, each: Words) -> TokenScores:
         if isinstance(self.table, KenLM) and self._unknown_lp is None:
@@ -266,13 +269,17 @@ def open_model(
     bos: str | None = "auto",
     eos: bool = False,
     unknown: str | float = "auto",
-) -> NGram:
-    """Return the n-gram model in a file, whatever its format."""
-    path = at_version(Path(place))
-    kind = _kind(path)
+) -> NGram | TrainedNGram:
+    """Return the n-gram model in a file, whatever its format, or in a folder that was trained here."""
     if bos not in ("auto", "<s>", None):
         raise ModelError(f"ngram: bos is {bos!r}; expected '<s>' or None")
-    checked_choice("units", units, ("auto", *_PATTERNS))
+    checked_choice("units", units, ("auto", *RULES))
+    if is_folder(Path(place)):
+        if units != "auto" or lower is not None:
+            raise ModelError(f"ngram:{place} says itself how it takes words; leave units and lower away")
+        return open_folder(Path(place), bos=bos, eos=checked_bool("eos", eos), unknown=_policy(unknown))
+    path = at_version(Path(place))
+    kind = _kind(path)
     if units == "auto":
         units = "words" if kind == "sphinx" else "spaces"
     lower = kind == "sphinx" if lower is None else checked_bool("lower", lower)

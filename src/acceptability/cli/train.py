@@ -1,0 +1,103 @@
+"""``acceptability train``: a language model from plain text."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from acceptability import registry
+from acceptability.cli.shown import Json, print_json, talk
+from acceptability.train import train
+from acceptability.train.options import read_options
+from acceptability.train.tick import Tell, Tick
+
+
+def command(
+    kind: Annotated[str, typer.Argument(help="The recipe, such as ngram; `acceptability recipes` lists them.")],
+    corpus: Annotated[
+        list[Path],
+        typer.Option("--corpus", "-c", help="Text, one sentence a line: a file (.gz, .xz, .zst) or a folder."),
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The folder for the model.")],
+    dev: Annotated[list[Path] | None, typer.Option("--dev", help="Text to measure the perplexity on.")] = None,
+    options: Annotated[
+        list[str] | None, typer.Option("--set", "-s", help="An option of the recipe, as order=3 or lower=true.")
+    ] = None,
+    licence: Annotated[
+        str, typer.Option("--licence", help="What the model's card says of the rights in the text.")
+    ] = "",
+    as_json: Json = False,
+) -> None:
+    """Train a language model on text; a run that was stopped goes on when the same command is given again."""
+    recipe = read_options(registry.find("recipe", kind), options or [])
+    with _bar() as tell:
+        told = train(recipe, corpus, out, dev=dev or [], licence=licence, tell=tell)
+    if as_json:
+        print_json(told)
+        return
+    print(f"{recipe.opened_as}:{out}")
+    for line in _summary(told):
+        talk(line)
+
+
+def _summary(told: dict[str, Any]) -> Iterator[str]:
+    yield f"{told['sentences']:,} sentences, {told['words']:,} words; {told['seconds']:,} seconds"
+    for name, value in told["facts"].items():
+        yield f"{name}: {value}"
+    if found := told["results"].get("dev"):
+        shown = "undefined" if found["perplexity"] is None else f"{found['perplexity']:.2f}"
+        yield f"perplexity on the dev set: {shown} ({found.get('signature') or found['why']})"
+
+
+@contextmanager
+def _bar() -> Iterator[Tell]:
+    """Show a bar for each stage on stderr; yield what moves it."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[about]}"), TimeRemainingColumn())
+    bar = Progress(*columns, console=Console(stderr=True))
+    tasks: dict[str, tuple[TaskID, float, int]] = {}
+
+    def tell(tick: Tick) -> None:
+        if tick.stage not in tasks:
+            bar.start()
+            task = bar.add_task(tick.stage, total=tick.total, about="")
+            tasks[tick.stage] = (task, time.monotonic(), tick.tokens)
+        task, began, first = tasks[tick.stage]
+        about = shown(tick, time.monotonic() - began, first)
+        bar.update(task, completed=tick.done, total=tick.total, about=about)
+
+    try:
+        with redirect_stdout(sys.stderr):
+            yield tell
+    except KeyboardInterrupt:
+        bar.stop()
+        talk("stopped; the same command goes on from the last checkpoint")
+        raise
+    finally:
+        if tasks:
+            bar.stop()
+
+
+def shown(tick: Tick, seconds: float, first: int) -> str:
+    """Return what stands beside the bar: loss and perplexity where there is one, and the pace.
+
+    >>> shown(Tick("training", 5, 10, tokens=3000, loss=2.0), 2.0, first=1000)
+    'loss 2.000, perplexity 7.4, 1,000 tokens/s'
+    """
+    parts: Sequence[str] = (
+        *(
+            [f"loss {tick.loss:.3f}", f"perplexity {math.exp(min(tick.loss, 50)):,.1f}"]
+            if tick.loss is not None
+            else []
+        ),
+        *([f"{(tick.tokens - first) / seconds:,.0f} tokens/s"] if tick.tokens > first and seconds > 0 else []),
+    )
+    return ", ".join(parts)

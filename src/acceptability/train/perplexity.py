@@ -1,0 +1,153 @@
+"""How well a model foretells text: its perplexity for a word, with what counts as a word said in the signature.
+
+The log-probabilities of all tokens are summed and divided by the number of words, as the model's own rule
+cuts them, or else as spaces do; so models with different tokens can be compared if their words are the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, is_dataclass, replace
+from inspect import signature
+from itertools import islice
+
+from acceptability import __version__, registry
+from acceptability.engine import load_engine
+from acceptability.errors import CorpusError, ModelError, QueryError, SpellingError, shorten
+from acceptability.models import delivered, load_model
+from acceptability.models.splitting import spans
+from acceptability.protocols import Model
+from acceptability.signature import sign
+from acceptability.spelling import read_located, write
+from acceptability.train.corpus import Corpus, counts
+from acceptability.types import LabelScores, Query, TokenScores
+
+_AT_ONCE = 65_536
+
+
+@dataclass(frozen=True)
+class Perplexity:
+    """A model's perplexity on a corpus.
+
+    Args:
+        words: How many words were counted, each sentence's end among them if it was.
+        unknown: How many of the words the model does not know; None if it does not tell.
+        logprob: The sum of the log-probabilities (natural logs) that were counted.
+    """
+
+    perplexity: float
+    words: int
+    sentences: int
+    unknown: int | None
+    logprob: float
+    signature: str
+
+    def row(self) -> dict[str, object]:
+        """Return it as a row of a table."""
+        return asdict(self)
+
+
+def perplexity(
+    model: str,
+    corpus: Corpus,
+    *,
+    oov: str = "include",
+    eos: str = "include",
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Perplexity:
+    """Return the perplexity of a model for a word of a corpus.
+
+    Args:
+        oov: Whether words that the model does not know count: "include" (each as ``<unk>``) or "exclude".
+        eos: Whether the end of each sentence is foretold, and counts as a word: "include" or "exclude".
+    """
+    for name, value in (("oov", oov), ("eos", eos)):
+        if value not in ("include", "exclude"):
+            raise SpellingError(f"{name} is {value!r}; expected 'include' or 'exclude'")
+    spelling = with_end(model) if eos == "include" else model
+    asked = _lenient(load_model(spelling))
+    if oov == "exclude" and not hasattr(asked, "is_unknown"):
+        raise ModelError(f"{model} does not tell which words it does not know: leave oov='exclude' away")
+    known = counts(corpus)
+    rule = getattr(asked, "units", "spaces")
+    total = _Total(asked, rule, oov == "exclude", eos == "include")
+    for said in _said(asked, spelling, corpus, known.sentences, progress):
+        total.take(said)
+    if not total.words:
+        raise CorpusError("not one word of the corpus counts: the model knows none of them")
+    how = write("perplexity", {"words": rule, "oov": oov, "eos": eos})
+    about = {
+        "corpus": known.sha256[:12],
+        "model": asked.signature,
+        "n": str(total.words),
+        "acceptability": __version__,
+    }
+    found = math.exp(-total.logprob / total.words)
+    return Perplexity(found, total.words, known.sentences, total.unknown, total.logprob, sign(how, about))
+
+
+def with_end(model: str) -> str:
+    """Return the spelling of a model that foretells the end of a sentence too.
+
+    >>> with_end("causal:gpt2")
+    'causal:gpt2(eos=True)'
+    """
+    kind, place, options = read_located(model)
+    if not place and kind in delivered() and kind not in registry.names("model"):
+        return with_end(delivered()[kind].spelling())
+    if "eos" not in signature(registry.find("model", kind)).parameters:
+        raise SpellingError(f"{model} does not foretell the end of a sentence: add --eos exclude")
+    return write(f"{kind}:{place}", options | {"eos": True})
+
+
+def _lenient(model: Model) -> Model:
+    """Return a model that also takes a sentence of unknown words alone, as a corpus may have."""
+    if hasattr(model, "lenient") and is_dataclass(model) and not isinstance(model, type):
+        return replace(model, lenient=True)
+    return model
+
+
+class _Total:
+    """Sums log-probabilities and words, sentence by sentence."""
+
+    def __init__(self, model: Model, rule: str, without_unknown: bool, with_ends: bool) -> None:
+        self.rule, self.without_unknown, self.with_ends = rule, without_unknown, with_ends
+        self.is_unknown: Callable[[str], bool] | None = getattr(model, "is_unknown", None)
+        self.logprob, self.words = 0.0, 0
+        self.unknown: int | None = 0 if self.is_unknown else None
+
+    def take(self, said: TokenScores) -> None:
+        """Take what the model said to one sentence."""
+        # A model without a start token says nothing of the first word, which then does not count.
+        first = min(start for start, _ in said.offsets)
+        self.words += sum(end > first for _, end in spans(said.text, self.rule)) + self.with_ends
+        self.logprob += math.fsum(said.logprobs.tolist())
+        if self.is_unknown is None or self.unknown is None:
+            return
+        ends = len(said.tokens) - self.with_ends
+        strange = [place for place, token in enumerate(said.tokens[:ends]) if self.is_unknown(token)]
+        self.unknown += len(strange)
+        if self.without_unknown:
+            self.words -= len(strange)
+            self.logprob -= math.fsum(said.logprobs[strange].tolist())
+
+
+def _said(
+    model: Model, spelling: str, corpus: Corpus, total: int, progress: Callable[[str, int, int], None] | None
+) -> Iterator[TokenScores]:
+    """Yield what a model says to each sentence, some thousands in memory at a time."""
+    engine, sentences, done = load_engine("local"), corpus.sentences(), 0
+    while texts := list(islice(sentences, _AT_ONCE)):
+        queries = [Query(text) for text in texts]
+        try:
+            for batch in engine.answers(model, spelling, queries, lambda _: False):
+                for _, said in batch:
+                    if isinstance(said, LabelScores):
+                        raise ModelError(f"{spelling} is a classifier, and gives words no probability")
+                    yield said
+                done += len(batch)
+                if progress:
+                    progress(spelling, done, total)
+        except QueryError as error:
+            raise ModelError(f"{spelling} cannot score {shorten(texts[error.index])!r}: {error.problem}.") from error
