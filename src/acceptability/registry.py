@@ -65,6 +65,7 @@ _OURS: dict[str, dict[str, str]] = {
     "recipe": {
         "ngram": "acceptability.train.ngram:NGram",
         "aggregate-markov": "acceptability.train.aggregate_markov:AggregateMarkov",
+        "varikn": "acceptability.train.varikn:VariKN",
     },
     "reduction": {
         name: f"acceptability.reductions:{target}"
