@@ -297,3 +297,15 @@ text = """
 He was reading
 {sentence}"""
 '''
+
+
+@pytest.fixture(scope="session")
+def aggregate_markov_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An aggregate Markov model of three classes."""
+    from acceptability.train import train
+    from acceptability.train.aggregate_markov import AggregateMarkov
+
+    folder = tmp_path_factory.mktemp("tiny-markov")
+    (folder / "corpus.txt").write_text("\n".join(SENTENCES))
+    train(AggregateMarkov(classes=3, vocabulary=0, lower=True), [folder / "corpus.txt"], folder / "model")
+    return folder / "model"

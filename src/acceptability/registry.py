@@ -38,6 +38,7 @@ _OURS: dict[str, dict[str, str]] = {
     "model": {
         "uniform": "acceptability.models.uniform:open_model",
         "ngram": "acceptability.models.ngram:open_model",
+        "aggregate-markov": "acceptability.models.aggregate_markov:open_model",
         "causal": "acceptability.models.causal:open_model",
         "masked": "acceptability.models.masked:open_model",
         "seq2seq": "acceptability.models.seq2seq:open_model",
@@ -82,6 +83,7 @@ _OURS: dict[str, dict[str, str]] = {
     },
     "recipe": {
         "ngram": "acceptability.train.ngram:NGram",
+        "aggregate-markov": "acceptability.train.aggregate_markov:AggregateMarkov",
         "varikn": "acceptability.train.varikn:VariKN",
     },
     "reduction": {

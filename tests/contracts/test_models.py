@@ -12,7 +12,7 @@ from acceptability.reductions import LP, LogOdds
 from acceptability.types import LabelScores, Query
 from tiny import TEXTS
 
-KINDS = ["uniform", "ngram", "causal", "masked", "seq2seq", "classifier", "remote", "asking"]
+KINDS = ["uniform", "ngram", "aggregate-markov", "causal", "masked", "seq2seq", "classifier", "remote", "asking"]
 METHODS = ["yes_no", "in_template_lp"]
 
 
@@ -30,7 +30,7 @@ def model(request) -> Model:
         if not delivered()[request.param].is_installed():
             pytest.skip(f"{request.param} is not installed")
         return load_model(request.param)
-    fixture = "arpa" if request.param == "ngram" else f"{request.param}_dir"
+    fixture = "arpa" if request.param == "ngram" else f"{request.param.replace('-', '_')}_dir"
     return load_model(f"{request.param}:{request.getfixturevalue(fixture)}")
 
 

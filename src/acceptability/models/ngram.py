@@ -277,22 +277,23 @@ def open_model(
     if is_folder(Path(place)):
         if units != "auto" or lower is not None:
             raise ModelError(f"ngram:{place} says itself how it takes words; leave units and lower away")
-        return open_folder(Path(place), bos=bos, eos=checked_bool("eos", eos), unknown=_policy(unknown))
+        return open_folder(Path(place), bos=bos, eos=checked_bool("eos", eos), unknown=checked_unknown(unknown))
     path = at_version(Path(place))
     kind = _kind(path)
     if units == "auto":
         units = "words" if kind == "sphinx" else "spaces"
     lower = kind == "sphinx" if lower is None else checked_bool("lower", lower)
-    return NGram(path, kind, units, lower, bos, checked_bool("eos", eos), _policy(unknown))
+    return NGram(path, kind, units, lower, bos, checked_bool("eos", eos), checked_unknown(unknown))
 
 
-def _policy(unknown: object) -> str | float:
+def checked_unknown(unknown: object) -> str | float:
+    """Return what an unknown word shall get: "auto", "<unk>", "uniform", or a log-probability."""
     is_number = isinstance(unknown, (int, float)) and not isinstance(unknown, bool)
     if is_number and -1e30 < unknown <= 0:  # type: ignore[operator]
         return float(unknown)  # type: ignore[arg-type]
     if unknown in ("auto", "uniform", "<unk>"):
         return str(unknown)
-    raise ModelError(f"ngram: unknown is {unknown!r}; expected 'uniform', '<unk>' or a log-probability, at most 0")
+    raise ModelError(f"unknown is {unknown!r}; expected 'uniform', '<unk>' or a log-probability, at most 0")
 
 
 def _kind(path: Path) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +40,19 @@ class Words:
         return len(self.words)
 
 
+class Table(Protocol):
+    """What tells the log-probabilities of numbered words, as ``arrays.Table`` does."""
+
+    @property
+    def size(self) -> int:
+        """The number of entries in the vocabulary."""
+        ...
+
+    def logprobs(self, words: NDArray[np.int64], starts: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """Return the log-probability of each word after those before it, for many sentences at once."""
+        ...
+
+
 @dataclass(frozen=True)
 class TrainedNGram:
     """An n-gram model in a folder.
@@ -54,11 +68,13 @@ class TrainedNGram:
     lenient: bool = False
     budget: int = 65_536
 
+    kind: ClassVar[str] = "ngram"
+
     @property
     def signature(self) -> str:
         """The folder's name and the content of its files, how text becomes words, and what frames it."""
         options = {"units": self.units, "lower": self.vocabulary.lower, "bos": self.bos, "eos": self.eos}
-        return write(f"ngram:{self.folder.name}@{_hash(self.folder)}", options | {"unknown": self.unknown})
+        return write(f"{self.kind}:{self.folder.name}@{_hash(self.folder)}", options | {"unknown": self.unknown})
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
@@ -75,7 +91,7 @@ class TrainedNGram:
         return token not in self.vocabulary.index
 
     @cached_property
-    def table(self) -> arrays.Table:
+    def table(self) -> Table:
         """The n-grams, read on first use."""
         table = arrays.read_table(self.folder / arrays.FILE)
         if table.size != len(self.vocabulary):
@@ -135,7 +151,7 @@ class TrainedNGram:
 
 def open_folder(folder: Path, *, bos: str | None, eos: bool, unknown: str | float) -> TrainedNGram:
     """Return the n-gram model in a folder; ``FOLDER@HASH``, as a signature writes it, must have that content."""
-    folder = _at_version(folder)
+    folder = folder_at_version(folder)
     for name in (arrays.FILE, vocabulary.FILE):
         if not (folder / name).is_file():
             raise ModelError(f"the folder {folder} has no {name}: it is no n-gram model that was trained here")
@@ -148,10 +164,11 @@ def is_folder(place: Path) -> bool:
     return place.is_dir() or (bool(bare) and not place.exists() and Path(bare).is_dir())
 
 
-def _at_version(folder: Path) -> Path:
-    if folder.is_dir():
+def folder_at_version(folder: Path) -> Path:
+    """Return the folder that ``FOLDER@HASH`` names, as a signature writes it; the content must match."""
+    bare, at, version = str(folder).rpartition("@")
+    if not at or folder.exists() or not Path(bare).is_dir():
         return folder
-    bare, _, version = str(folder).rpartition("@")
     if _hash(Path(bare)) != version:
         raise ModelError(f"{bare} has the content hash {_hash(Path(bare))}, not {version}: it is another model")
     return Path(bare)
