@@ -38,6 +38,7 @@ _OURS: dict[str, dict[str, str]] = {
     "model": {
         "uniform": "acceptability.models.uniform:open_model",
         "ngram": "acceptability.models.ngram:open_model",
+        "recurrent": "acceptability.models.recurrent:open_model",
         "causal": "acceptability.models.causal:open_model",
         "masked": "acceptability.models.masked:open_model",
         "seq2seq": "acceptability.models.seq2seq:open_model",
