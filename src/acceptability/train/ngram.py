@@ -118,7 +118,8 @@ class NGram:
         from safetensors.numpy import save
 
         orders = tabled(model)
-        about = {"format": arrays.FORMAT, "order": str(self.order)}
+        # One entry only: several would be written in an order that changes from run to run.
+        about = {"format": arrays.FORMAT}
         with atomic(job.out / vocabulary.FILE) as out:
             out.write(words.to_json())
         with atomic(job.out / arrays.FILE) as out:
