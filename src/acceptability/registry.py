@@ -64,6 +64,9 @@ _OURS: dict[str, dict[str, str]] = {
     },
     "recipe": {
         "ngram": "acceptability.train.ngram:NGram",
+        "rnn": "acceptability.train.recurrent:RNN",
+        "lstm": "acceptability.train.recurrent:LSTM",
+        "qrnn": "acceptability.train.recurrent:QRNN",
     },
     "reduction": {
         name: f"acceptability.reductions:{target}"

@@ -12,15 +12,15 @@ import torch
 from acceptability import load_model
 from acceptability.errors import ModelError, QueryError
 from acceptability.models.cells import Dropouts, SideBySide, Stepwise, dropped
-from acceptability.models.output_layers import OUTPUTS, Classes, output_layer
+from acceptability.models.output_layers import Classes, output_layer
 from acceptability.models.recurrent import Recurrent, open_model, states
-from acceptability.models.recurrent_networks import Network, Shape, read_network, saved, turned
+from acceptability.models.recurrent_networks import Network, read_network, saved, turned
+from acceptability.models.recurrent_shape import CELLS, OUTPUTS, Shape
 from acceptability.models.scan import fading_sum
 from acceptability.models.vocabulary import END, SPECIAL, START, UNKNOWN, Vocabulary
 from acceptability.types import Query
 from tiny import TEXTS
 
-CELLS = ("rnn", "lstm", "qrnn")
 EDGES = (0, 4, 5, 11, 23)
 WORDS = sorted({word for text in TEXTS for word in text.replace(".", " .").split()} - {"noon"})
 
@@ -190,7 +190,9 @@ def test_words_have_their_places_and_context_and_target_count(tmp_path: Path) ->
 
 def test_an_unknown_word_has_its_policy(tmp_path: Path) -> None:
     folder = made(tmp_path / "net")
-    own, number, uniform = (load_model(f"recurrent:{folder}{each}") for each in ("", "(unknown=-9)", "(unknown='uniform')"))
+    own, number, uniform = (
+        load_model(f"recurrent:{folder}{each}") for each in ("", "(unknown=-9)", "(unknown='uniform')")
+    )
     found = [said(model, "The zebra sleep").logprobs for model in (own, number, uniform)]
     assert own.vocabulary.numbers(["zebra"]) == [UNKNOWN]
     assert found[1][1] == -9
@@ -215,7 +217,9 @@ def test_hidden_states_belong_to_the_words(tmp_path: Path, cell: str) -> None:
     assert np.allclose(long["forwards"][2][:2], other["forwards"][2][:2], atol=1e-6), "the future is not seen"
     assert not np.allclose(long["backwards"][2][:2], other["backwards"][2][:2], atol=1e-6)
     ending = states(model, ["Who sleep."])[0]
-    assert np.allclose(long["backwards"][2][2:], ending["backwards"][2][1:], atol=1e-6), "the past is not seen backwards"
+    assert np.allclose(long["backwards"][2][2:], ending["backwards"][2][1:], atol=1e-6), (
+        "the past is not seen backwards"
+    )
     assert "backwards" not in states(open_model(str(made(tmp_path / "one", cell))), texts)[0]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -16,7 +17,6 @@ from torch.nn.functional import dropout
 
 from acceptability.models.scan import fading_sum
 
-CELLS = ("rnn", "lstm", "qrnn")
 State = tuple[Tensor, ...]
 """What a layer holds in mind: (rows, numbers) each."""
 
@@ -88,10 +88,10 @@ class Stepwise(nn.Module):
     def _parts(self, share: float) -> list[Tensor]:
         """Return the weights as the kernels take them: input to hidden, hidden to hidden, and two biases."""
         sizes = [math.prod(shape) for shape in self.shapes]
-        parts = self.weights.split(sizes)
+        parts = torch.split(self.weights, sizes)
         if share:
             # Joined again, so that they lie in one piece of memory.
-            parts = torch.cat([parts[0], dropout(parts[1], share), *parts[2:]]).split(sizes)
+            parts = torch.split(torch.cat([parts[0], dropout(parts[1], share), *parts[2:]]), sizes)
         return [part.view(shape) for part, shape in zip(parts, self.shapes, strict=True)]
 
 
@@ -142,14 +142,12 @@ class Stack(nn.Module):
     def __init__(self, cell: str, widths: tuple[int, ...]) -> None:
         super().__init__()
         made: list[Any] = []
-        for number, (width, hidden) in enumerate(zip(widths[:-1], widths[1:], strict=True)):
+        for number, (width, hidden) in enumerate(pairwise(widths)):
             qrnn = cell == "qrnn"
             made.append(SideBySide(width, hidden, 1 if number else 2) if qrnn else Stepwise(cell, width, hidden))
         self.layers = nn.ModuleList(made)
 
-    def forward(
-        self, values: Tensor, before: list[State] | None, drop: Dropouts
-    ) -> tuple[list[Tensor], list[State]]:
+    def forward(self, values: Tensor, before: list[State] | None, drop: Dropouts) -> tuple[list[Tensor], list[State]]:
         """Return what each layer says at each time, and the state of each after the last."""
         said: list[Tensor] = []
         after: list[State] = []
@@ -169,5 +167,3 @@ def word_vectors(table: Tensor, ids: Tensor, share: float) -> Tensor:
     if share:
         table = table * dropout(table.new_ones(len(table), 1), share)
     return torch.nn.functional.embedding(ids, table)
-
-

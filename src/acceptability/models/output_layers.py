@@ -20,8 +20,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-OUTPUTS = ("softmax", "tied_softmax", "classes", "adaptive", "tas", "tas_double")
-TIED = ("tied_softmax", "tas", "tas_double")
 _NARROWER = 4
 """How many times fewer numbers each further group of an adaptive softmax has for a word."""
 
@@ -209,7 +207,7 @@ def _grouped(targets: Tensor, edges: Sequence[int]) -> tuple[Tensor, tuple[Tenso
     inner = torch.tensor(edges[1:-1], device=targets.device, dtype=targets.dtype)
     group = torch.bucketize(targets, inner, right=True)
     sizes = torch.bincount(group, minlength=len(edges) - 1).tolist()
-    return group, group.argsort(stable=True).split(sizes)
+    return group, torch.split(group.argsort(stable=True), sizes)
 
 
 def _in_place(parts: Sequence[Tensor], rows: Sequence[Tensor]) -> Tensor:

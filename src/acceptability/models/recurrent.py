@@ -2,7 +2,8 @@
 
 A sentence begins after ``<s>``, with nothing in mind from the one before; ``eos=True`` scores ``</s>`` too. The folder
 says itself how text is cut into words. A word that the model does not know is read as ``<unk>``, and gets the
-probability of that; ``unknown='uniform'`` gives it 1 / vocabulary, and a number that log-probability.
+probability of that; ``unknown='uniform'`` gives it 1 / vocabulary, and a number that log-probability. A model whose
+probabilities do not sum to 1 is opened with ``improper=True`` only, which then stands in the signature.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acceptability.errors import MissingExtra, ModelError, QueryError
-from acceptability.models import vocabulary
+from acceptability.models import recurrent_shape, vocabulary
 from acceptability.models.files import checked_bool, files_hash, is_importable
 from acceptability.models.vocabulary import END, START, UNKNOWN, Vocabulary, read_vocabulary
 from acceptability.spelling import write
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from acceptability.models.recurrent_networks import Network
 
 Floats = NDArray[np.float32]
-WEIGHTS = "model.safetensors"
 _BUDGETS = {"cpu": 4096, "cuda": 262_144}
 _NUMBERS = 1 << 27
 """How many logits are held at once."""
@@ -68,6 +68,7 @@ class Recurrent:
     folder: Path
     eos: bool
     unknown: str | float
+    improper: bool = False
     device: str = "auto"
     lenient: bool = False
 
@@ -75,9 +76,9 @@ class Recurrent:
 
     @property
     def signature(self) -> str:
-        """The folder's name and the content of its files, how text becomes words, and what frames it."""
-        options = {"units": self.units, "lower": self.vocabulary.lower, "bos": "<s>", "eos": self.eos}
-        options |= {"unknown": self.unknown, "dtype": "float32"}
+        """The folder's name, the content of its files, which say how text becomes words, and what was asked of it."""
+        options: dict[str, object] = {"eos": self.eos, "unknown": self.unknown}
+        options |= {"improper": True} if self.improper else {}
         return write(f"recurrent:{self.folder.name}@{_hash(self.folder)}", options)
 
     @cached_property
@@ -98,9 +99,9 @@ class Recurrent:
 
         place = _placed(self.device)
         _get_ready(place)
-        net = read_network(self.folder / WEIGHTS, place)
+        net = read_network(self.folder / recurrent_shape.FILE, place)
         if net.shape.words != len(self.vocabulary):
-            raise ModelError(f"{self.folder}: {WEIGHTS} and {vocabulary.FILE} are not of the same model")
+            raise ModelError(f"{self.folder}: {recurrent_shape.FILE} and {vocabulary.FILE} are not of the same model")
         return net
 
     @property
@@ -136,7 +137,7 @@ class Recurrent:
             at_once = max(_NUMBERS // self.net.shape.words, 1)
             parts = [
                 self.net.output(some, words, self.net.table)
-                for some, words in zip(hidden.split(at_once), targets.split(at_once), strict=True)
+                for some, words in zip(torch.split(hidden, at_once), torch.split(targets, at_once), strict=True)
             ]
         flat = torch.cat(parts).cpu().numpy()
         return np.split(flat, np.cumsum([len(row) + 1 for row in rows])[:-1])
@@ -222,7 +223,7 @@ def _lengths(rows: Sequence[Sequence[int]], beside: Tensor) -> Any:
 
 
 def open_model(
-    place: str, *, eos: bool = False, unknown: str | float = "<unk>", device: str = "auto"
+    place: str, *, eos: bool = False, unknown: str | float = "<unk>", improper: bool = False, device: str = "auto"
 ) -> Recurrent:
     """Return the recurrent model in a folder; ``FOLDER@HASH``, as a signature writes it, must have that content."""
     if not place:
@@ -230,10 +231,23 @@ def open_model(
     if not (is_importable("torch") and is_importable("safetensors")):
         raise MissingExtra(f"recurrent:{place}", "torch and safetensors", "'acceptability[neural]'")
     folder = _at_version(Path(place).expanduser())
-    for name in (WEIGHTS, vocabulary.FILE):
+    for name in (recurrent_shape.FILE, vocabulary.FILE):
         if not (folder / name).is_file():
             raise ModelError(f"the folder {folder} has no {name}: it is no recurrent model that was trained here")
-    return Recurrent(folder, checked_bool("eos", eos), _policy(unknown), device)
+    if checked_bool("improper", improper) != recurrent_shape.read_shape(folder / recurrent_shape.FILE).is_improper:
+        raise ModelError(_proper(folder) if improper else _improper(folder))
+    return Recurrent(folder, checked_bool("eos", eos), _policy(unknown), improper, device)
+
+
+def _proper(folder: Path) -> str:
+    return f"recurrent:{folder} has probabilities that sum to 1; leave improper=True away"
+
+
+def _improper(folder: Path) -> str:
+    return (
+        f"recurrent:{folder} was trained with output='tas_double': its probabilities sum to more than 1, and it has no "
+        "perplexity. To score with it all the same, write improper=True."
+    )
 
 
 def _policy(unknown: object) -> str | float:
@@ -254,4 +268,4 @@ def _at_version(folder: Path) -> Path:
 
 
 def _hash(folder: Path) -> str:
-    return files_hash([folder / WEIGHTS, folder / vocabulary.FILE])
+    return files_hash([folder / recurrent_shape.FILE, folder / vocabulary.FILE])

@@ -18,7 +18,7 @@ def fading_sum(keep: Tensor, new: Tensor) -> Tensor:
     >>> fading_sum(torch.tensor([0.5, 0.5, 0.5]), torch.tensor([4.0, 1.0, 0.0])).tolist()
     [4.0, 3.0, 1.5]
     """
-    found: Tensor = _FadingSum.apply(keep, new)
+    found: Tensor = _FadingSum.apply(keep, new)  # type: ignore[no-untyped-call]
     return found
 
 
@@ -26,14 +26,14 @@ class _FadingSum(torch.autograd.Function):
     """The sum and its gradient, which is a sum of the same kind that runs backwards."""
 
     @staticmethod
-    def forward(ctx: Any, keep: Tensor, new: Tensor) -> Tensor:  # type: ignore[override]
+    def forward(ctx: Any, keep: Tensor, new: Tensor) -> Tensor:
         """Return the sums."""
         sums = _solved(keep, new)
         ctx.save_for_backward(keep, sums)
         return sums
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
         """Return the gradients of what is kept and of what is new."""
         keep, sums = ctx.saved_tensors
         later = torch.cat([keep[1:], torch.zeros_like(keep[:1])]).flip(0)
