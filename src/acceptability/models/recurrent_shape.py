@@ -65,7 +65,8 @@ class Shape:
 
     def to_metadata(self) -> dict[str, str]:
         """Return what the file of weights says of it."""
-        return {"format": FORMAT, "shape": json.dumps(asdict(self))}
+        # One entry only: of several the order, and so the hash of the file, would be left to chance.
+        return {FORMAT: json.dumps(asdict(self))}
 
 
 def read_shape(path: Path) -> Shape:
@@ -77,12 +78,10 @@ def read_shape(path: Path) -> Shape:
             told: Mapping[str, str] = opened.metadata() or {}
     except (SafetensorError, OSError) as error:
         raise ModelError(f"{path} cannot be read as a recurrent model: {error}") from error
-    if told.get("format") != FORMAT:
-        raise ModelError(
-            f"{path} holds {told.get('format') or 'other weights'}, not {FORMAT}: it is no recurrent model"
-        )
+    if FORMAT not in told:
+        raise ModelError(f"{path} does not say that it holds {FORMAT}: it is no recurrent model that was trained here")
     try:
-        kept = json.loads(told["shape"])
+        kept = json.loads(told[FORMAT])
         return Shape(**{**kept, "edges": tuple(kept["edges"])})
     except (KeyError, ValueError, TypeError) as error:
         raise ModelError(f"{path} does not say what shape its network has: {error}") from error

@@ -208,7 +208,12 @@ def sampled(seed: int, recipe: LSTM | None = None) -> LSTM:
 
 
 def search(
-    recipes: Sequence[LSTM], corpus: Sequence[str | Path], out: Path, *, dev: Sequence[str | Path], tell: Tell
+    recipes: Sequence[LSTM],
+    corpus: Sequence[str | Path],
+    out: Path,
+    *,
+    dev: Sequence[str | Path],
+    tell: Tell = lambda _: None,
 ) -> list[tuple[float, Path]]:
     """Train a model for each recipe, and return perplexity on the dev set and folder of each, the best first.
 

@@ -35,7 +35,7 @@ class Reader(nn.Module):
         self.network = network
 
     def forward(self, reading: Reading, before: list[State] | None) -> tuple[Tensor, list[State]]:
-        """Return the loss, the mean of both directions if there are two, and what the network has in mind at the end."""
+        """Return the loss, the mean of two directions where there are two, and what the network then has in mind."""
         said, after = self.network(reading.inputs, reading.targets, before)
         loss = -said.mean()
         if self.network.shape.directions == 2:
