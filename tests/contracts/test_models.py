@@ -12,7 +12,7 @@ from acceptability.reductions import LP, LogOdds
 from acceptability.types import LabelScores, Query
 from tiny import TEXTS
 
-KINDS = ["uniform", "ngram", "causal", "masked", "seq2seq", "classifier", "remote", "asking"]
+KINDS = ["uniform", "ngram", "recurrent", "causal", "masked", "seq2seq", "classifier", "remote", "asking"]
 METHODS = ["yes_no", "in_template_lp"]
 
 

@@ -14,30 +14,20 @@ from acceptability.errors import ModelError, QueryError
 from acceptability.models.cells import Dropouts, SideBySide, Stepwise, dropped
 from acceptability.models.output_layers import Classes, output_layer
 from acceptability.models.recurrent import Recurrent, open_model, states
-from acceptability.models.recurrent_networks import Network, read_network, saved, turned
+from acceptability.models.recurrent_networks import Network, read_network, turned
 from acceptability.models.recurrent_shape import CELLS, OUTPUTS, Shape
 from acceptability.models.scan import fading_sum
 from acceptability.models.vocabulary import END, SPECIAL, START, UNKNOWN, Vocabulary
 from acceptability.types import Query
-from tiny import TEXTS
+from tiny import TEXTS, make_recurrent
 
 EDGES = (0, 4, 5, 11, 23)
-WORDS = sorted({word for text in TEXTS for word in text.replace(".", " .").split()} - {"noon"})
 
 
 @pytest.fixture(autouse=True)
 def one_thread() -> None:
     torch.set_num_threads(1)
     torch.manual_seed(3)
-
-
-def made(folder: Path, cell: str = "lstm", output: str = "tas", directions: int = 1) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    known = Vocabulary((*SPECIAL, *WORDS), "split", lower=False)
-    shape = Shape(cell, len(known), 6, 10, 2, output, (0, 5, 9, len(known)), directions)
-    (folder / "model.safetensors").write_bytes(saved(Network(shape)))
-    (folder / "vocabulary.json").write_bytes(known.to_json())
-    return folder
 
 
 def said(model: Recurrent, text: str, **options: object):
@@ -163,7 +153,7 @@ def test_rows_are_turned_within_their_length() -> None:
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("output", ["classes", "adaptive", "tas"])
 def test_scores_are_the_networks_and_batching_changes_nothing(tmp_path: Path, cell: str, output: str) -> None:
-    model = open_model(str(made(tmp_path / "net", cell, output)), eos=True)
+    model = open_model(str(make_recurrent(tmp_path / "net", cell, output)), eos=True)
     alone = [said(model, text).logprobs for text in TEXTS]
     together = model.run(model.encode([Query(text) for text in TEXTS]))
     for one, two in zip(alone, together, strict=True):
@@ -177,7 +167,7 @@ def test_scores_are_the_networks_and_batching_changes_nothing(tmp_path: Path, ce
 
 
 def test_words_have_their_places_and_context_and_target_count(tmp_path: Path) -> None:
-    model = load_model(f"recurrent:{made(tmp_path / 'net')}")
+    model = load_model(f"recurrent:{make_recurrent(tmp_path / 'net')}")
     whole = said(model, "The cats sleep.")
     assert whole.tokens == ("The", "cats", "sleep", ".")
     assert whole.offsets == ((0, 3), (4, 8), (9, 14), (14, 15))
@@ -189,7 +179,7 @@ def test_words_have_their_places_and_context_and_target_count(tmp_path: Path) ->
 
 
 def test_an_unknown_word_has_its_policy(tmp_path: Path) -> None:
-    folder = made(tmp_path / "net")
+    folder = make_recurrent(tmp_path / "net")
     own, number, uniform = (
         load_model(f"recurrent:{folder}{each}") for each in ("", "(unknown=-9)", "(unknown='uniform')")
     )
@@ -207,7 +197,7 @@ def test_an_unknown_word_has_its_policy(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("cell", CELLS)
 def test_hidden_states_belong_to_the_words(tmp_path: Path, cell: str) -> None:
-    model = open_model(str(made(tmp_path / "net", cell, directions=2)))
+    model = open_model(str(make_recurrent(tmp_path / "net", cell, directions=2)))
     texts = ["The cats sleep.", "Cats"]
     short, long = states(model, texts)[1], states(model, texts)[0]
     assert [layer.shape for layer in long["forwards"]] == [(4, 6), (4, 10), (4, 6)]
@@ -220,11 +210,11 @@ def test_hidden_states_belong_to_the_words(tmp_path: Path, cell: str) -> None:
     assert np.allclose(long["backwards"][2][2:], ending["backwards"][2][1:], atol=1e-6), (
         "the past is not seen backwards"
     )
-    assert "backwards" not in states(open_model(str(made(tmp_path / "one", cell))), texts)[0]
+    assert "backwards" not in states(open_model(str(make_recurrent(tmp_path / "one", cell))), texts)[0]
 
 
 def test_a_signature_reads_back_and_another_content_is_refused(tmp_path: Path) -> None:
-    folder = made(tmp_path / "net")
+    folder = make_recurrent(tmp_path / "net")
     signature = load_model(f"recurrent:{folder}").signature
     version = signature.partition("@")[2].partition("(")[0]
     assert load_model(f"recurrent:{folder}@{version}").signature == signature
@@ -237,7 +227,7 @@ def test_what_is_no_recurrent_model_is_refused(tmp_path: Path) -> None:
         open_model("")
     with pytest.raises(ModelError, match=r"has no model\.safetensors"):
         open_model(str(tmp_path))
-    folder = made(tmp_path / "net")
+    folder = make_recurrent(tmp_path / "net")
     for options, message in (({"unknown": 1}, "unknown is 1"), ({"eos": "yes"}, "eos is 'yes'")):
         with pytest.raises(ModelError, match=message):
             open_model(str(folder), **options)
@@ -245,7 +235,7 @@ def test_what_is_no_recurrent_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="cannot be read as a recurrent model"):
         said(open_model(str(folder)), "The cats")
     other = Vocabulary((*SPECIAL, "a"), "split", lower=False)
-    folder = made(tmp_path / "mixed")
+    folder = make_recurrent(tmp_path / "mixed")
     (folder / "vocabulary.json").write_bytes(other.to_json())
     with pytest.raises(ModelError, match="not of the same model"):
         said(open_model(str(folder)), "a")

@@ -115,20 +115,18 @@ class SideBySide(nn.Module):
         Args:
             share: Which share of the states is kept as it was (zoneout).
         """
-        rows, width = values.shape[1:]
-        if state is None:
-            state = (values.new_zeros(rows, self.hidden), values.new_zeros(rows, width))
         seen = values
         if self.window == 2:
-            before = torch.cat([state[1].to(values.dtype).unsqueeze(0), values[:-1]])
-            seen = torch.cat([before, values], 2)
+            first = torch.zeros_like(values[:1]) if state is None else state[1].to(values.dtype).unsqueeze(0)
+            seen = torch.cat([torch.cat([first, values[:-1]]), values], 2)
         new, forget, out = self.gates(seen).float().chunk(3, 2)
         change = torch.sigmoid(-forget)
         if share:
             change = change * dropout(torch.ones_like(change), share) * (1 - share)
         keep, fresh = 1 - change, change * torch.tanh(new)
-        first = torch.addcmul(fresh[:1], keep[:1], state[0].float().unsqueeze(0))
-        cells = fading_sum(keep, torch.cat([first, fresh[1:]]))
+        if state is not None:
+            fresh = torch.cat([torch.addcmul(fresh[:1], keep[:1], state[0].float().unsqueeze(0)), fresh[1:]])
+        cells = fading_sum(keep, fresh)
         return torch.sigmoid(out) * cells, (cells[-1], values[-1])
 
 

@@ -12,7 +12,7 @@ Each has two functions: the log-probability of one word a row, and of every word
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Protocol
 
@@ -20,6 +20,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
+Head = Callable[[Tensor], tuple[Tensor, Tensor]]
+Tail = Callable[[int, Tensor], Tensor]
 _NARROWER = 4
 """How many times fewer numbers each further group of an adaptive softmax has for a word."""
 
@@ -85,23 +87,22 @@ class Classes(nn.Module):
 
     def forward(self, hidden: Tensor, targets: Tensor, table: Tensor) -> Tensor:
         """Return the log-probability of one word a row."""
-        group, parts = _grouped(targets, self.edges)
-        of_class = _picked(_logs(self.classes(hidden)), group)
-        within = [
-            _picked(self._words(hidden[rows], number), targets[rows] - self.edges[number])
-            for number, rows in enumerate(parts)
-        ]
-        return of_class + _in_place(within, parts)
+        sort = _Sorted(targets, self.edges)
+        hidden = hidden[sort.order]
+        of_class = _picked(_logs(self.classes(hidden)), sort.group)
+        each = zip(torch.split(hidden, sort.sizes), torch.split(sort.within, sort.sizes), self._words(), strict=True)
+        of_word = [_picked(_logs(linear(rows, *weights)), words) for rows, words, weights in each if len(words)]
+        return (of_class + torch.cat(of_word))[sort.back]
 
     def everything(self, hidden: Tensor, table: Tensor) -> Tensor:
         """Return the log-probability of every word."""
-        of_class = _logs(self.classes(hidden))
-        parts = [self._words(hidden, number) + of_class[:, [number]] for number in range(len(self.edges) - 1)]
-        return torch.cat(parts, 1)
+        of_class = torch.split(_logs(self.classes(hidden)), 1, 1)
+        of_word = [_logs(linear(hidden, *weights)) for weights in self._words()]
+        return torch.cat([one + two for one, two in zip(of_class, of_word, strict=True)], 1)
 
-    def _words(self, hidden: Tensor, number: int) -> Tensor:
-        start, end = self.edges[number : number + 2]
-        return _logs(linear(hidden, self.weight[start:end], self.bias[start:end]))
+    def _words(self) -> list[tuple[Tensor, Tensor]]:
+        """Return weights and biases class by class."""
+        return _divided(self.weight, self.bias, self.edges)
 
 
 class _Grouped(nn.Module):
@@ -111,33 +112,28 @@ class _Grouped(nn.Module):
 
     def forward(self, hidden: Tensor, targets: Tensor, table: Tensor) -> Tensor:
         """Return the log-probability of one word a row."""
-        group, parts = _grouped(targets, self.edges)
-        words, groups = self._head(hidden, table)
-        frequent = self.edges[1]
-        # A rarer word begins with the log-probability of its group.
-        begin = _picked(words, targets.clamp(max=frequent - 1))
-        if len(parts) == 1:
-            return begin
-        begin = torch.where(group == 0, begin, _picked(groups, (group - 1).clamp(min=0)))
-        within = [begin.new_zeros(len(parts[0]))]
-        for number, rows in enumerate(parts[1:], start=1):
-            within.append(_picked(self._tail(hidden[rows], number, table), targets[rows] - self.edges[number]))
-        return begin + _in_place(within, parts)
+        sort = _Sorted(targets, self.edges)
+        frequent, *tails = torch.split(hidden[sort.order], sort.sizes)
+        head, tail = self._layers(table)
+        words, groups = head(torch.cat([frequent, *tails]))
+        count = len(frequent)
+        found = [_picked(words[:count], sort.within[:count])]
+        # A rarer word has the log-probability of its group, and its own within the group.
+        of_group = torch.split(_picked(groups[count:], sort.group[count:] - 1), sort.sizes[1:]) if tails else ()
+        within = torch.split(sort.within, sort.sizes)[1:]
+        for number, (one, rows, numbers) in enumerate(zip(of_group, tails, within, strict=True)):
+            found.append(one + _picked(tail(number, rows), numbers))
+        return torch.cat(found)[sort.back]
 
     def everything(self, hidden: Tensor, table: Tensor) -> Tensor:
         """Return the log-probability of every word."""
-        words, groups = self._head(hidden, table)
-        tails = [
-            self._tail(hidden, number, table) + groups[:, [number - 1]] for number in range(1, len(self.edges) - 1)
-        ]
+        head, tail = self._layers(table)
+        words, groups = head(hidden)
+        tails = [tail(number, hidden) + groups[:, [number]] for number in range(len(self.edges) - 2)]
         return torch.cat([words, *tails], 1)
 
-    def _head(self, hidden: Tensor, table: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the log-probabilities of the frequent words, and those of the groups."""
-        raise NotImplementedError
-
-    def _tail(self, hidden: Tensor, number: int, table: Tensor) -> Tensor:
-        """Return the log-probabilities of the words of a group, given that it is that group."""
+    def _layers(self, table: Tensor) -> tuple[Head, Tail]:
+        """Return what gives the log-probabilities of frequent words and groups, and those of the words of a group."""
         raise NotImplementedError
 
 
@@ -154,12 +150,12 @@ class Adaptive(_Grouped):
             nn.Linear(each, end - start) for each, (start, end) in zip(widths, pairwise(edges[1:]), strict=True)
         )
 
-    def _head(self, hidden: Tensor, table: Tensor) -> tuple[Tensor, Tensor]:
-        logs = _logs(self.head(hidden))
-        return logs[:, : self.edges[1]], logs[:, self.edges[1] :]
+    def _layers(self, table: Tensor) -> tuple[Head, Tail]:
+        def head(hidden: Tensor) -> tuple[Tensor, Tensor]:
+            logs = _logs(self.head(hidden))
+            return logs[:, : self.edges[1]], logs[:, self.edges[1] :]
 
-    def _tail(self, hidden: Tensor, number: int, table: Tensor) -> Tensor:
-        return _logs(self.tails[number - 1](self.narrow[number - 1](hidden)))
+        return head, lambda number, hidden: _logs(self.tails[number](self.narrow[number](hidden)))
 
 
 class TiedAdaptive(_Grouped):
@@ -177,16 +173,38 @@ class TiedAdaptive(_Grouped):
         self.bias = nn.Parameter(torch.zeros(edges[-1]))
         self.group_bias = nn.Parameter(torch.zeros(len(edges) - 2))
 
-    def _head(self, hidden: Tensor, table: Tensor) -> tuple[Tensor, Tensor]:
-        frequent = self.edges[1]
-        weight = torch.cat([table[:frequent], self.groups])
-        logs = _logs(linear(hidden, weight, torch.cat([self.bias[:frequent], self.group_bias])))
-        words = logs[:, :frequent]
-        return _logs(words) if self.twice else words, logs[:, frequent:]
+    def _layers(self, table: Tensor) -> tuple[Head, Tail]:
+        (weight, bias), *tails = _divided(table, self.bias, self.edges)
 
-    def _tail(self, hidden: Tensor, number: int, table: Tensor) -> Tensor:
-        start, end = self.edges[number : number + 2]
-        return _logs(linear(hidden, table[start:end], self.bias[start:end]))
+        def head(hidden: Tensor) -> tuple[Tensor, Tensor]:
+            logs = _logs(linear(hidden, torch.cat([weight, self.groups]), torch.cat([bias, self.group_bias])))
+            words = logs[:, : self.edges[1]]
+            return _logs(words) if self.twice else words, logs[:, self.edges[1] :]
+
+        return head, lambda number, hidden: _logs(linear(hidden, *tails[number]))
+
+
+class _Sorted:
+    """Words in the order of their groups, so that rows and weights are cut apart once, and their gradients joined once.
+
+    ``order`` are the rows group by group, ``back`` undoes it; ``group`` and ``within`` are the group of each word
+    in that order and its number in it, and ``sizes`` tells how many words each group has.
+    """
+
+    def __init__(self, words: Tensor, edges: Sequence[int]) -> None:
+        starts = torch.tensor(edges[:-1], device=words.device, dtype=words.dtype)
+        group = torch.bucketize(words, starts[1:], right=True)
+        self.sizes: list[int] = torch.bincount(group, minlength=len(starts)).tolist()
+        self.order = group.argsort(stable=True)
+        self.back = self.order.argsort()
+        self.group = group[self.order]
+        self.within = words[self.order] - starts[self.group]
+
+
+def _divided(weight: Tensor, bias: Tensor, edges: Sequence[int]) -> list[tuple[Tensor, Tensor]]:
+    """Return the weights and biases of each group of words."""
+    sizes = [end - start for start, end in pairwise(edges)]
+    return list(zip(torch.split(weight, sizes), torch.split(bias, sizes), strict=True))
 
 
 def _weights(rows: int, width: int) -> nn.Parameter:
@@ -200,16 +218,3 @@ def _logs(logits: Tensor) -> Tensor:
 
 def _picked(logs: Tensor, which: Tensor) -> Tensor:
     return logs.gather(1, which.unsqueeze(1)).squeeze(1)
-
-
-def _grouped(targets: Tensor, edges: Sequence[int]) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """Return the group of each word, and the rows of each group."""
-    inner = torch.tensor(edges[1:-1], device=targets.device, dtype=targets.dtype)
-    group = torch.bucketize(targets, inner, right=True)
-    sizes = torch.bincount(group, minlength=len(edges) - 1).tolist()
-    return group, torch.split(group.argsort(stable=True), sizes)
-
-
-def _in_place(parts: Sequence[Tensor], rows: Sequence[Tensor]) -> Tensor:
-    """Return the numbers of all groups, each in the row that it belongs to."""
-    return torch.cat(list(parts))[torch.cat(list(rows)).argsort()]

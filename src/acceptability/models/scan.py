@@ -36,10 +36,10 @@ class _FadingSum(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
         """Return the gradients of what is kept and of what is new."""
         keep, sums = ctx.saved_tensors
-        later = torch.cat([keep[1:], torch.zeros_like(keep[:1])]).flip(0)
-        of_new = _solved(later, gradient.flip(0)).flip(0)
-        before = torch.cat([torch.zeros_like(sums[:1]), sums[:-1]])
-        return of_new * before, of_new
+        of_new = _solved_backwards(keep[1:], gradient)
+        of_keep = torch.zeros_like(keep)
+        torch.mul(of_new[1:], sums[:-1], out=of_keep[1:])
+        return of_keep, of_new
 
 
 def _solved(keep: Tensor, new: Tensor) -> Tensor:
@@ -51,4 +51,19 @@ def _solved(keep: Tensor, new: Tensor) -> Tensor:
     found[1::2] = _solved(odd * even, torch.addcmul(new[1::2], odd, new[0 : length - 1 : 2]))
     found[0] = new[0]
     found[2::2] = torch.addcmul(new[2::2], keep[2::2], found[1 : length - 1 : 2])
+    return found
+
+
+def _solved_backwards(keep: Tensor, new: Tensor) -> Tensor:
+    """Return y with y[t] = keep[t] · y[t+1] + new[t]; there is one less to keep, since nothing follows the last."""
+    length = len(new)
+    if length == 1:
+        return new.clone()
+    found = torch.empty_like(new)
+    first, between = length % 2, 1 - length % 2
+    joined = torch.addcmul(new[first : length - 1 : 2], keep[first::2], new[first + 1 :: 2])
+    found[first : length - 1 : 2] = _solved_backwards(keep[first : length - 2 : 2] * keep[first + 1 :: 2], joined)
+    found[length - 1] = new[length - 1]
+    rest = slice(between, length - 2, 2)
+    found[rest] = torch.addcmul(new[rest], keep[rest], found[between + 1 : length - 1 : 2])
     return found

@@ -189,7 +189,7 @@ def sampled(seed: int, recipe: LSTM | None = None) -> LSTM:
         recipe: What else the recipe says; its seed is replaced by the one given.
 
     >>> sampled(1).embedding, sampled(1).hidden, sampled(1).layers, sampled(1).dropout
-    (489, 907, 4, 0.5)
+    (405, 1053, 4, 0.2)
     """
     random = np.random.default_rng(seed)
     share = float(random.choice([0.2, 0.5]))
