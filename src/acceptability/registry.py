@@ -67,6 +67,7 @@ _OURS: dict[str, dict[str, str]] = {
         "rnn": "acceptability.train.recurrent:RNN",
         "lstm": "acceptability.train.recurrent:LSTM",
         "qrnn": "acceptability.train.recurrent:QRNN",
+        "varikn": "acceptability.train.varikn:VariKN",
     },
     "reduction": {
         name: f"acceptability.reductions:{target}"
