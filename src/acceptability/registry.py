@@ -63,6 +63,8 @@ _OURS: dict[str, dict[str, str]] = {
     },
     "recipe": {
         "ngram": "acceptability.train.ngram:NGram",
+        "gpt": "acceptability.train.transformers:GPT",
+        "bert": "acceptability.train.transformers:BERT",
     },
     "reduction": {
         name: f"acceptability.reductions:{target}"
