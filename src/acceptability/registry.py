@@ -63,6 +63,7 @@ _OURS: dict[str, dict[str, str]] = {
     },
     "recipe": {
         "ngram": "acceptability.train.ngram:NGram",
+        "varikn": "acceptability.train.varikn:VariKN",
         "gpt": "acceptability.train.transformers:GPT",
         "bert": "acceptability.train.transformers:BERT",
     },

@@ -67,7 +67,8 @@ class Table:
             asked = np.flatnonzero(has_history & known)
             places, is_there = _found(order.keys, history[asked] * self.size + words[asked])
             ending[asked[is_there]] = places[is_there]
-            said[asked] = np.where(is_there, order.logprobs[places], said[asked] + below.backoffs[history[asked]])
+            said[asked] += below.backoffs[history[asked]]
+            said[asked[is_there]] = order.logprobs[places[is_there]]
         return said
 
 

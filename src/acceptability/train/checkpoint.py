@@ -40,7 +40,8 @@ def atomic(path: Path) -> Iterator[BinaryIO]:
     except OSError as error:
         raise TrainError(_problem(path, error)) from error
     finally:
-        draft.unlink(missing_ok=True)
+        if draft.exists():
+            draft.unlink()
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class Checkpoints:
         path = self.folder / "state.json"
         try:
             kept = json.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
         except (OSError, ValueError) as error:
             raise TrainError(

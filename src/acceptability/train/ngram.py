@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -74,10 +75,8 @@ class NGram:
         whole = estimate(orders, size)
         kept = pruned(whole, self.prune) if self.prune else whole
         job.tell(Tick("estimating", 1, 1))
-        self._write(job, encoded.vocabulary, kept)
-        unigrams = dict(zip(encoded.vocabulary.words, encoded.counts.tolist(), strict=True))
-        del unigrams["<s>"]
-        return Trained(unigrams, _facts(encoded, whole, kept))
+        write_model(job.out, encoded.vocabulary, tabled(kept), bits=self.bits, arpa=self.arpa)
+        return Trained(unigrams_of(encoded), _facts(encoded, whole, kept))
 
     def _encoded(self, job: Job) -> Encoded:
         """Return the corpus in numbers, from the checkpoint if it is there."""
@@ -114,18 +113,27 @@ class NGram:
                 before = counting.before_next(ids, before, size, grams)
         return orders
 
-    def _write(self, job: Job, words: Vocabulary, model: Estimate) -> None:
-        from safetensors.numpy import save
 
-        orders = tabled(model)
-        about = {"format": arrays.FORMAT, "order": str(self.order)}
-        with atomic(job.out / vocabulary.FILE) as out:
-            out.write(words.to_json())
-        with atomic(job.out / arrays.FILE) as out:
-            out.write(save(arrays.packed(model.size, orders, self.bits), metadata=about))
-        if self.arpa:
-            with atomic(job.out / "model.arpa") as out:
-                write_arpa(out, words.words, orders)
+def write_model(folder: Path, words: Vocabulary, orders: Sequence[arrays.Order], *, bits: int, arpa: bool) -> None:
+    """Write a table of n-grams as ``ngram:FOLDER`` opens it, and as ARPA text if asked."""
+    from safetensors.numpy import save
+
+    # One entry only: several would be written in an order that changes from run to run.
+    about = {"format": arrays.FORMAT}
+    with atomic(folder / vocabulary.FILE) as out:
+        out.write(words.to_json())
+    with atomic(folder / arrays.FILE) as out:
+        out.write(save(arrays.packed(len(words), orders, bits), metadata=about))
+    if arpa:
+        with atomic(folder / "model.arpa") as out:
+            write_arpa(out, words.words, orders)
+
+
+def unigrams_of(encoded: Encoded) -> dict[str, int]:
+    """Return how often each word of the vocabulary stands in the corpus; ``<s>``, which is never foretold, is none."""
+    counts = dict(zip(encoded.vocabulary.words, encoded.counts.tolist(), strict=True))
+    del counts["<s>"]
+    return counts
 
 
 def tabled(model: Estimate) -> list[arrays.Order]:

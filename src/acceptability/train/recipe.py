@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from acceptability import __version__
-from acceptability.errors import ModelError, TrainError
+from acceptability.errors import ModelError, SpellingError, TrainError
 from acceptability.train.card import card
 from acceptability.train.checkpoint import Checkpoints, State, Write, atomic
 from acceptability.train.corpus import Corpus, Counts, counts, open_corpus, overlap
@@ -100,7 +100,7 @@ def train(
         dev: Text to measure the perplexity on.
         licence: What users of the model must know of the rights in its text.
     """
-    out, text, held = Path(out), open_corpus(corpus), open_corpus(dev) if dev else None
+    out, text, held = _folder(Path(out)), open_corpus(corpus), open_corpus(dev) if dev else None
     known, known_dev = counts(text), counts(held) if held else None
     about = _about(recipe, known, known_dev)
     if (finished := _finished(out, about)) is not None:
@@ -128,6 +128,15 @@ def train(
     _write(out / FILE, json.dumps(told, indent=1, ensure_ascii=False))
     job.checkpoints.clear()
     return told
+
+
+def _folder(out: Path) -> Path:
+    """Return the folder of a model, made before any work is done for it."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise TrainError(f"cannot make the folder {out}: {error.strerror}. Choose another --out.") from error
+    return out
 
 
 def _about(recipe: Recipe, known: Counts, dev: Counts | None) -> dict[str, Any]:
@@ -174,7 +183,7 @@ def _measured(model: str, dev: Corpus | None, shared: int) -> dict[str, object]:
         return {}
     try:
         found = perplexity(model, dev).row()
-    except ModelError as error:
+    except (ModelError, SpellingError) as error:  # a masked model gives no text a probability
         _log.warning("the perplexity on the dev set is not known: %s", error)
         found = {"perplexity": None, "why": str(error)}
     return {"dev": found, "sentences of dev also in training": shared}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 import shutil
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -206,9 +208,18 @@ def _save(recipe: Transformer, pieces: Pieces, net: Any, job: Job) -> None:
     draft = job.checkpoints.folder / "model"
     net.to("cpu", getattr(torch, recipe.dtype)).save_pretrained(draft)
     _tokenizer(recipe, pieces).save_pretrained(draft)
+    _rename_class(draft / "tokenizer_config.json")
     for path in draft.iterdir():
         path.replace(job.out / path.name)
     shutil.rmtree(draft)
+
+
+def _rename_class(path: Path) -> None:
+    """Name the tokenizer's class as both older and newer versions of transformers know it."""
+    told = json.loads(path.read_text(encoding="utf-8"))
+    told["tokenizer_class"] = "PreTrainedTokenizerFast"
+    told.pop("backend", None)
+    path.write_text(json.dumps(told, indent=1), encoding="utf-8")
 
 
 def _tokenizer(recipe: Transformer, pieces: Pieces) -> Any:

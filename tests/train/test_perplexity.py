@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from acceptability.errors import CorpusError, ModelError, SpellingError
+from acceptability.train import train
+from acceptability.train.corpus import open_corpus
+from acceptability.train.ngram import NGram
+from acceptability.train.perplexity import perplexity
+from tiny import SENTENCES
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "dev.txt"
+    path.write_text("The cats sleep.\nThe zebra sleeps.\nThe cats sleep.\n")
+    return path
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> str:
+    (tmp_path / "train.txt").write_text("\n".join(SENTENCES))
+    train(NGram(), [tmp_path / "train.txt"], tmp_path / "m")
+    return f"ngram:{tmp_path / 'm'}"
+
+
+def test_the_uniform_models_perplexity_is_its_vocabulary(text: Path) -> None:
+    found = perplexity("uniform(vocabulary=100)", open_corpus([text]), eos="exclude")
+    assert found.perplexity == pytest.approx(100)
+    assert (found.words, found.sentences, found.unknown) == (9, 3, None)
+    assert found.signature.startswith("perplexity(words='spaces', oov='include', eos='exclude')|corpus:")
+
+
+def test_conventions_by_hand(text: Path, model: str) -> None:
+    from acceptability import load_model
+    from acceptability.types import Query
+
+    asked = load_model(f"{model}(eos=True)")
+    said = asked.run(asked.encode([Query(line) for line in text.read_text().splitlines()]))
+    ends = [float(each.logprobs[-1]) for each in said]
+    # Four words a sentence by the rule "split"; zebra and sleeps are unknown.
+    strange = float(said[1].logprobs[1] + said[1].logprobs[2])
+    whole = sum(float(each.logprobs.sum()) for each in said)
+    for oov, eos, total, words in (
+        ("include", "include", whole, 15),
+        ("include", "exclude", whole - sum(ends), 12),
+        ("exclude", "include", whole - strange, 13),
+        ("exclude", "exclude", whole - strange - sum(ends), 10),
+    ):
+        found = perplexity(model, open_corpus([text]), oov=oov, eos=eos)
+        assert (found.words, found.unknown) == (words, 2)
+        assert found.perplexity == pytest.approx(math.exp(-total / words), rel=1e-6)
+
+
+def test_any_model_works(text: Path, causal_dir: Path, arpa: Path) -> None:
+    for name in (f"causal:{causal_dir}", f"ngram:{arpa}"):
+        assert perplexity(name, open_corpus([text])).perplexity > 1
+        assert perplexity(name, open_corpus([text])).words == 12
+
+
+def test_a_first_word_that_is_not_scored_does_not_count(text: Path, causal_dir: Path) -> None:
+    found = perplexity(f"causal:{causal_dir}(bos=None)", open_corpus([text]), eos="exclude")
+    assert found.words <= 9
+    assert math.isfinite(found.perplexity)
+
+
+def test_a_sentence_of_unknown_words_alone_counts(tmp_path: Path, model: str) -> None:
+    path = tmp_path / "strange.txt"
+    path.write_text("Zebra gnu\n")
+    assert perplexity(model, open_corpus([path])).unknown == 2
+    with pytest.raises(CorpusError, match="knows none"):
+        perplexity(model, open_corpus([path]), oov="exclude", eos="exclude")
+
+
+def test_what_cannot_be_asked(text: Path, causal_dir: Path, classifier_dir: Path) -> None:
+    corpus = open_corpus([text])
+    with pytest.raises(SpellingError, match="--eos exclude"):
+        perplexity("uniform", corpus)
+    with pytest.raises(SpellingError, match="oov is 'maybe'"):
+        perplexity("uniform", corpus, oov="maybe")
+    with pytest.raises(ModelError, match="does not tell which words"):
+        perplexity(f"causal:{causal_dir}", corpus, oov="exclude")
+    with pytest.raises(ModelError, match="is a classifier"):
+        perplexity(f"classifier:{classifier_dir}", corpus, eos="exclude")
