@@ -68,6 +68,8 @@ _OURS: dict[str, dict[str, str]] = {
         "lstm": "acceptability.train.recurrent:LSTM",
         "qrnn": "acceptability.train.recurrent:QRNN",
         "varikn": "acceptability.train.varikn:VariKN",
+        "gpt": "acceptability.train.transformers:GPT",
+        "bert": "acceptability.train.transformers:BERT",
     },
     "reduction": {
         name: f"acceptability.reductions:{target}"
