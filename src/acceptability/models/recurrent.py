@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float32]
 _BUDGETS = {"cpu": 4096, "cuda": 262_144}
+_AT_ONCE = 256
 _NUMBERS = 1 << 27
 """How many logits are held at once."""
 
@@ -197,18 +198,24 @@ def states(model: Recurrent, sentences: Sequence[str]) -> list[dict[str, list[Fl
     that begins with the words' own vectors and goes on with each layer from the lowest, each (words, numbers). At a
     word, the network has read it and all before it; backwards, it and all after it.
     """
+    rows = [each.numbers for each in model.encode([Query(text) for text in sentences])]
+    found: list[dict[str, list[Floats]]] = []
+    for start in range(0, len(rows), _AT_ONCE):
+        found += _states(model.net, rows[start : start + _AT_ONCE])
+    return found
+
+
+def _states(net: Network, rows: Sequence[Sequence[int]]) -> list[dict[str, list[Floats]]]:
     import torch
 
     from acceptability.models.recurrent_networks import turned
 
-    rows = [each.numbers for each in model.encode([Query(text) for text in sentences])]
-    ids = framed(rows).to(model.net.table.device)
+    ids = framed(rows).to(net.table.device)
     found: list[dict[str, list[Floats]]] = [{} for _ in rows]
     with torch.inference_mode(), torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
-        for stack, direction in enumerate(("forwards", "backwards")[: model.net.shape.directions]):
-            lengths = _lengths(rows, ids) + 1
-            read = turned(ids, lengths) if stack else ids
-            layers = [layer.float().cpu().numpy() for layer in model.net.states(read, stack=stack)[0]]
+        for stack, direction in enumerate(("forwards", "backwards")[: net.shape.directions]):
+            read = turned(ids, _lengths(rows, ids) + 1) if stack else ids
+            layers = [layer.float().cpu().numpy() for layer in net.states(read, stack=stack)[0]]
             for number, row in enumerate(rows):
                 order = slice(len(row), 0, -1) if stack else slice(1, len(row) + 1)
                 found[number][direction] = [layer[order, number].copy() for layer in layers]

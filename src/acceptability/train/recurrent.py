@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,10 @@ from acceptability.train.checkpoint import array, atomic
 from acceptability.train.recipe import FILE, Job, Trained, train
 from acceptability.train.tick import Tell, Tick
 from acceptability.train.vocabulary import Encoded, encode
+
+if TYPE_CHECKING:
+    from acceptability.models.recurrent_networks import Network
+    from acceptability.train.loop import Learnt
 
 _SHARES = ("dropout", "dropout_between", "dropout_inputs", "dropout_words", "dropout_recurrent", "decay")
 _COUNTS = ("embedding", "hidden", "layers", "classes", "batch", "steps_back", "longest")
@@ -272,14 +276,19 @@ def _encoded(recipe: LSTM, job: Job) -> Encoded:
     return Encoded(known, np.load(state.parts["ids"]), np.load(state.parts["counts"]))
 
 
-def _facts(encoded: Encoded, network: Any, learnt: Any) -> dict[str, object]:
+def _facts(encoded: Encoded, network: Network, learnt: Learnt) -> dict[str, object]:
     facts: dict[str, object] = {
         "words in the model's own rule": int(np.delete(encoded.counts, END).sum()),
         "share of unknown words": round(encoded.oov, 5),
         "vocabulary": len(encoded.vocabulary),
-        "weights": sum(each.numel() for each in network.parameters()),
-        "groups of words begin at": list(network.shape.edges),
-        **{name: value for name, value in asdict(learnt).items() if name not in ("seconds",)},
+        "parameters": sum(each.numel() for each in network.parameters()),
+        "groups of words in the output": len(network.shape.edges) - 1,
+        "words seen": learnt.tokens,
+        "steps": learnt.steps,
+        "seconds of training": round(learnt.seconds, 1),
+        "loss at the end": round(learnt.loss, 4),
+        "best loss on the dev set": None if learnt.dev_loss is None else round(learnt.dev_loss, 4),
+        "stopped early": learnt.stopped_early,
     }
     if network.shape.is_improper:
         facts["perplexity"] = "improper: the probabilities of all words sum to more than 1"
