@@ -254,3 +254,23 @@ def test_impossible_shapes(options: dict[str, object], message: str) -> None:
     usual = {"cell": "rnn", "words": 23, "embedding": 4, "hidden": 4, "layers": 1, "output": "tas", "edges": (0, 23)}
     with pytest.raises(ModelError, match=message):
         Shape(**{**usual, **options})
+
+
+@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_half_precision_changes_little(cell: str, output: str) -> None:
+    """As on a GPU, where products are computed in bfloat16: what is summed up or handed on stays in float32."""
+    shape = Shape(cell, 23, 6, 10, 2, output, (0, 23) if "softmax" in output else EDGES, 2)
+    network, ids = Network(shape, Dropouts(between=0.1, recurrent=0.1)), torch.randint(0, 23, (9, 40))
+    state = [tuple(each.detach() for each in part) for part in network.states(ids)[1]]
+    found = []
+    for half in (False, True):
+        torch.manual_seed(5)
+        network.zero_grad()
+        with torch.autocast("cpu", torch.bfloat16, enabled=half):
+            logs, after = network(ids[:-1], ids[1:], state)
+        logs.mean().backward()
+        assert logs.dtype == torch.float32
+        assert {each.dtype for part in after for each in part} == {torch.float32}
+        found.append((logs.mean().item(), network.table.grad.norm().item()))
+    assert found[1] == pytest.approx(found[0], rel=0.03)

@@ -103,7 +103,9 @@ def test_a_tiny_corpus_is_learnt(name: str, corpus: Path, dev: Path, tmp_path: P
 
 @pytest.mark.parametrize("output", ["softmax", "tied_softmax", "classes", "adaptive", "tas"])
 def test_every_output_layer_learns(output: str, corpus: Path, tmp_path: Path) -> None:
-    told = train(replace(RECIPES["qrnn"], output=output, epochs=4), [corpus], tmp_path / "m")
+    told = train(replace(RECIPES["qrnn"], output=output, epochs=4, longest=5), [corpus], tmp_path / "m")
+    lengths = [len(line.split()) + 1 for line in corpus.read_text().splitlines()]
+    assert told["facts"]["sentences read in pieces"] == sum(length > 5 for length in lengths) > 0
     assert told["facts"]["loss at the end"] < unigram_entropy(corpus)
     assert "perplexity" not in told["facts"]
 
@@ -119,7 +121,7 @@ def test_a_double_softmax_is_marked_as_improper(corpus: Path, dev: Path, tmp_pat
 
 
 def test_both_directions_learn_and_scores_use_one(corpus: Path, tmp_path: Path) -> None:
-    recipe = replace(RECIPES["lstm"], both_directions=True, layers=2, epochs=25)
+    recipe = replace(RECIPES["lstm"], both_directions=True, layers=2, epochs=40)
     train(recipe, [corpus], tmp_path / "m")
     model = load_model(f"recurrent:{tmp_path / 'm'}")
     found = states(model, ["the cats sing ."])[0]

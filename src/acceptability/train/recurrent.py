@@ -146,7 +146,7 @@ class LSTM:
                 out.write(content)
         unigrams = dict(zip(encoded.vocabulary.words, encoded.counts.tolist(), strict=True))
         del unigrams["<s>"]
-        return Trained(unigrams, _facts(encoded, network, learnt))
+        return Trained(unigrams, _facts(self, encoded, network, learnt))
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,8 @@ def sampled(seed: int, recipe: LSTM | None = None) -> LSTM:
     """Return a recipe with sizes, rate and dropout drawn from the ranges of Warstadt et al. (2019), §4.3.
 
     Args:
-        recipe: What else the recipe says; its seed is replaced by the one given.
+        recipe: What else the recipe says; its seed is replaced by the one given. Without it an LSTM that knows 100,000
+            words in lower case, as theirs, with adaptive softmax.
 
     >>> sampled(1).embedding, sampled(1).hidden, sampled(1).layers, sampled(1).dropout
     (405, 1053, 4, 0.2)
@@ -276,7 +277,7 @@ def _encoded(recipe: LSTM, job: Job) -> Encoded:
     return Encoded(known, np.load(state.parts["ids"]), np.load(state.parts["counts"]))
 
 
-def _facts(encoded: Encoded, network: Network, learnt: Learnt) -> dict[str, object]:
+def _facts(recipe: LSTM, encoded: Encoded, network: Network, learnt: Learnt) -> dict[str, object]:
     facts: dict[str, object] = {
         "words in the model's own rule": int(np.delete(encoded.counts, END).sum()),
         "share of unknown words": round(encoded.oov, 5),
@@ -290,6 +291,9 @@ def _facts(encoded: Encoded, network: Network, learnt: Learnt) -> dict[str, obje
         "best loss on the dev set": None if learnt.dev_loss is None else round(learnt.dev_loss, 4),
         "stopped early": learnt.stopped_early,
     }
+    if recipe.by_sentences:
+        lengths = np.diff(np.flatnonzero(encoded.ids == END), prepend=-1)
+        facts["sentences read in pieces"] = int((lengths > recipe.longest).sum())
     if network.shape.is_improper:
         facts["perplexity"] = "improper: the probabilities of all words sum to more than 1"
     return facts
