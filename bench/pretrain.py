@@ -152,7 +152,10 @@ def finish(kind: str, carried: Path, corpus: Sequence[str], dev: Sequence[str], 
         ready = make_dataclass(f"Ready{known.__name__}", [], bases=(known,), frozen=True)
 
         def follow(_: object, job: Job) -> Trained:
-            shutil.copytree(folder, job.out, dirs_exist_ok=True, ignore=lambda *_: ["trained.json"])
+            job.out.mkdir(parents=True, exist_ok=True)
+            for path in Path(folder).iterdir():
+                if path.name != "trained.json":
+                    shutil.copyfile(path, job.out / path.name)
             return Trained(told["unigrams"], told["facts"])
 
         ready.follow = follow  # type: ignore[attr-defined]

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch.nn import functional
 
+from acceptability.train.checkpoint import atomic
 from acceptability.train.hiding import IGNORED, Hiding
 from acceptability.train.loop import Learnt, Lesson, Moment, Pace, constant_then_linear, learn
 from acceptability.train.muon import Muon
@@ -204,7 +205,8 @@ def _save(recipe: Transformer, pieces: Pieces, net: Any, job: Job) -> None:
     _tokenizer(recipe, pieces).save_pretrained(draft)
     _rename_class(draft / "tokenizer_config.json")
     for path in draft.iterdir():
-        path.replace(job.out / path.name)
+        with atomic(job.out / path.name) as out:
+            out.write(path.read_bytes())
     shutil.rmtree(draft)
 
 
