@@ -1,11 +1,7 @@
-"""The loop of all neural recipes: killed runs go on bit for bit, dev sets stop them, processes share batches."""
+"""The loop of all neural recipes: runs that broke off go on bit for bit, dev sets and clocks end them."""
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -25,7 +21,6 @@ from acceptability.train.team import Team  # noqa: E402
 from acceptability.train.tick import Tick  # noqa: E402
 
 ROWS = 8
-LONG = Pace(steps=600, save_every=100)
 
 
 def job(out: Path, told: list[Tick] | None = None) -> Job:
@@ -66,16 +61,6 @@ def lesson(parts: int = 1, dev: Callable[[Any], float] | None = None, *, dropout
     adam = torch.optim.AdamW([learner[0].weight, learner[0].bias], lr=1e-2)
     plain = torch.optim.SGD(learner[3].parameters(), lr=1e-2, momentum=0.9)
     return Lesson(learner, [adam, plain], batches, loss, tokens=ROWS, dev=dev, memory=memory)
-
-
-def slowly(given: Lesson) -> Lesson:
-    """Return the same lesson, with time to be killed in."""
-
-    def batches(moment: Moment) -> Any:
-        time.sleep(0.005)
-        return given.batches(moment)
-
-    return Lesson(**{**vars(given), "batches": batches})
 
 
 def learned(out: Path, given: Lesson, pace: Pace, told: list[Tick] | None = None) -> Learnt:
@@ -213,39 +198,3 @@ def test_a_batch_that_cannot_be_shared_is_an_error() -> None:
 def test_the_schedule_warms_up_holds_and_falls() -> None:
     factor = constant_then_linear(0.3, warmup=0.1)
     assert [round(factor(at), 3) for at in (0, 0.05, 0.1, 0.3, 0.65, 1.0)] == [0.01, 0.5, 1, 1, 0.5, 0]
-
-
-def _started(*args: str, **environment: str) -> subprocess.Popen[bytes]:
-    known = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1", **environment}
-    return subprocess.Popen([sys.executable, __file__, *args], env=known)
-
-
-def test_two_processes_learn_what_one_does(tmp_path: Path) -> None:
-    alone = lesson(2, dropout=False)
-    learned(tmp_path / "alone", alone, Pace(steps=12))
-    shared = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29517", "ACCELERATE_USE_CPU": "true"}
-    begun = [_started("share", str(tmp_path / "both"), RANK=rank, LOCAL_RANK=rank, **shared) for rank in ("0", "1")]
-    assert [each.wait(timeout=60) for each in begun] == [0, 0]
-    torch.testing.assert_close(torch.load(tmp_path / "both.pt"), flat(alone), atol=1e-5, rtol=1e-4)
-
-
-def test_a_process_that_is_killed_goes_on_bit_for_bit(tmp_path: Path) -> None:
-    given = lesson()
-    learned(tmp_path / "a", given, LONG)
-    begun = _started("kill", str(tmp_path / "b"))
-    state = tmp_path / "b" / ".checkpoint" / "state.json"
-    while not state.exists():
-        assert begun.poll() is None
-        time.sleep(0.005)
-    begun.send_signal(signal.SIGKILL)
-    assert begun.wait() == -signal.SIGKILL
-    again = lesson()
-    learned(tmp_path / "b", again, LONG)
-    assert torch.equal(flat(given), flat(again))
-
-
-if __name__ == "__main__":
-    how, place = sys.argv[1], Path(sys.argv[2])
-    chosen = lesson(2, dropout=False) if how == "share" else slowly(lesson())
-    learned(place, chosen, Pace(steps=12) if how == "share" else LONG)
-    torch.save(flat(chosen), place.with_suffix(".pt"))

@@ -21,13 +21,13 @@ def orthogonal(matrices: torch.Tensor, rounds: int = 5) -> torch.Tensor:
     """Return matrices (stacked in the first dimension) with their singular values brought near 1."""
     is_tall = matrices.shape[-2] > matrices.shape[-1]
     # Five rounds in bfloat16 are as good as in float32, and much faster on a GPU.
-    found = matrices.bfloat16() if matrices.is_cuda else matrices
+    found: torch.Tensor = matrices.bfloat16() if matrices.is_cuda else matrices
     found = found.mT if is_tall else found
     found = found / (found.norm(dim=(-2, -1), keepdim=True) + 1e-7)
     for _ in range(rounds):
         gram = found @ found.mT
         found = _A * found + (_B * gram + _C * gram @ gram) @ found
-    return (found.mT if is_tall else found).to(matrices.dtype)
+    return (found.mT if is_tall else found).type_as(matrices)
 
 
 class Muon(Optimizer):

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch.nn import functional
 
+from acceptability.train.checkpoint import atomic
 from acceptability.train.hiding import IGNORED, Hiding
 from acceptability.train.loop import Learnt, Lesson, Moment, Pace, constant_then_linear, learn
 from acceptability.train.muon import Muon
@@ -75,7 +76,7 @@ def taught(recipe: Transformer, pieces: Pieces, dev: Pieces | None, job: Job, te
     _save(recipe, pieces, objective.net, job)
     counts = pieces.counts()
     unigrams = {token: count for token, count in counts.items() if token not in (PAD, MASK)}
-    return Trained(unigrams, _facts(pieces, objective, learnt))
+    return Trained(unigrams, {**_facts(pieces, objective, learnt), "processes": team.size})
 
 
 def built(recipe: Transformer, pieces: Pieces) -> Any:
@@ -97,30 +98,24 @@ def _dropping(share: float) -> Callable[..., torch.Tensor]:
 def _decoder(recipe: Transformer, pieces: Pieces) -> Any:
     from transformers import Qwen3Config, Qwen3ForCausalLM
 
-    config = Qwen3Config(
-        **_shape(recipe, pieces),
-        num_key_value_heads=recipe.heads,
-        head_dim=recipe.width // recipe.heads,
-        rope_theta=10_000.0,
-    )
-    return Qwen3ForCausalLM(config)
+    own: dict[str, Any] = {"head_dim": recipe.width // recipe.heads, "rope_theta": 10_000.0}
+    config = Qwen3Config(**_shape(recipe, pieces), num_key_value_heads=recipe.heads, **own)
+    return Qwen3ForCausalLM(config)  # type: ignore[no-untyped-call]
 
 
 def _encoder(recipe: Transformer, pieces: Pieces) -> Any:
     from transformers import ModernBertConfig, ModernBertForMaskedLM
 
-    edge = pieces.edge
-    config = ModernBertConfig(
-        **_shape(recipe, pieces),
-        cls_token_id=edge,
-        sep_token_id=edge,
-        hidden_activation="silu",
-        classifier_activation="silu",
-        decoder_bias=False,
-        global_attn_every_n_layers=1,
-        global_rope_theta=10_000.0,
-    )
-    return ModernBertForMaskedLM(config)
+    own: dict[str, Any] = {
+        "cls_token_id": pieces.edge,
+        "sep_token_id": pieces.edge,
+        "hidden_activation": "silu",
+        "classifier_activation": "silu",
+        "decoder_bias": False,
+        "global_attn_every_n_layers": 1,
+        "global_rope_theta": 10_000.0,
+    }
+    return ModernBertForMaskedLM(ModernBertConfig(**_shape(recipe, pieces), **own))
 
 
 def _shape(recipe: Transformer, pieces: Pieces) -> dict[str, Any]:
@@ -210,7 +205,8 @@ def _save(recipe: Transformer, pieces: Pieces, net: Any, job: Job) -> None:
     _tokenizer(recipe, pieces).save_pretrained(draft)
     _rename_class(draft / "tokenizer_config.json")
     for path in draft.iterdir():
-        path.replace(job.out / path.name)
+        with atomic(job.out / path.name) as out:
+            out.write(path.read_bytes())
     shutil.rmtree(draft)
 
 
@@ -233,7 +229,8 @@ def _tokenizer(recipe: Transformer, pieces: Pieces) -> Any:
     names = {"bos_token": EDGE, "eos_token": EDGE, "pad_token": PAD}
     if recipe.is_masked:
         names |= {"cls_token": EDGE, "sep_token": EDGE, "mask_token": MASK}
-    return PreTrainedTokenizerFast(tokenizer_object=own, model_max_length=recipe.positions, **names)
+    limit = recipe.positions
+    return PreTrainedTokenizerFast(tokenizer_object=own, model_max_length=limit, **names)  # type: ignore[no-untyped-call]
 
 
 def _facts(pieces: Pieces, objective: Any, learnt: Learnt) -> dict[str, object]:

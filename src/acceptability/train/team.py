@@ -1,17 +1,18 @@
-"""The processes that train one network together: one, unless ``accelerate launch`` started several.
+"""The processes that train one network together: one, unless ``torchrun`` or ``accelerate launch`` started several.
 
 Each takes its share of every batch; their gradients are averaged, so the network is the same in all of them.
 """
 
 from __future__ import annotations
 
+import os
 from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Any
 
 import torch
 
-from acceptability.errors import MissingExtra
+from acceptability.errors import MissingExtra, TrainError
 
 
 class Team:
@@ -23,7 +24,12 @@ class Team:
             from accelerate import Accelerator
         except ImportError as error:
             raise MissingExtra("training a network", "accelerate", "'acceptability[neural]'") from error
-        return Accelerator(mixed_precision="no")
+        # Without being told that there is no GPU, it takes several processes on CPUs for lonely ones.
+        found = Accelerator(mixed_precision="no", cpu=not torch.cuda.is_available())
+        wanted = int(os.environ.get("WORLD_SIZE", "1"))
+        if found.num_processes != wanted:
+            raise TrainError(f"{wanted} processes were started, but accelerate joins {found.num_processes} of them")
+        return found
 
     @property
     def device(self) -> torch.device:

@@ -171,6 +171,7 @@ class BERT(Transformer):
         mask_end: Which share is hidden at its end.
     """
 
+    feed_forward: int = 824
     mask_begin: float = 0.4
     mask_end: float = 0.15
 
