@@ -49,6 +49,30 @@ def make_causal(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
+def recurrent_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An LSTM of words with tied adaptive softmax."""
+    return make_recurrent(tmp_path_factory.mktemp("tiny-recurrent"))
+
+
+def make_recurrent(folder: Path, cell: str = "lstm", output: str = "tas", directions: int = 1) -> Path:
+    """Save a tiny recurrent network, which has learnt nothing, in a folder."""
+    import torch
+
+    from acceptability.models.recurrent_networks import Network, saved
+    from acceptability.models.recurrent_shape import Shape
+    from acceptability.models.vocabulary import SPECIAL, Vocabulary
+
+    words = sorted({word for text in TEXTS for word in text.replace(".", " .").split()} - {"noon"})
+    known = Vocabulary((*SPECIAL, *words), "split", lower=False)
+    torch.manual_seed(3)
+    shape = Shape(cell, len(known), 6, 10, 2, output, (0, 5, 9, len(known)), directions)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "model.safetensors").write_bytes(saved(Network(shape)))
+    (folder / "vocabulary.json").write_bytes(known.to_json())
+    return folder
+
+
+@pytest.fixture(scope="session")
 def masked_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A BERT with a WordPiece vocabulary that splits longer words."""
     return make_masked(tmp_path_factory.mktemp("tiny-masked"))

@@ -39,6 +39,7 @@ _OURS: dict[str, dict[str, str]] = {
         "uniform": "acceptability.models.uniform:open_model",
         "ngram": "acceptability.models.ngram:open_model",
         "aggregate-markov": "acceptability.models.aggregate_markov:open_model",
+        "recurrent": "acceptability.models.recurrent:open_model",
         "causal": "acceptability.models.causal:open_model",
         "masked": "acceptability.models.masked:open_model",
         "seq2seq": "acceptability.models.seq2seq:open_model",
@@ -84,7 +85,12 @@ _OURS: dict[str, dict[str, str]] = {
     "recipe": {
         "ngram": "acceptability.train.ngram:NGram",
         "aggregate-markov": "acceptability.train.aggregate_markov:AggregateMarkov",
+        "rnn": "acceptability.train.recurrent:RNN",
+        "lstm": "acceptability.train.recurrent:LSTM",
+        "qrnn": "acceptability.train.recurrent:QRNN",
         "varikn": "acceptability.train.varikn:VariKN",
+        "gpt": "acceptability.train.transformers:GPT",
+        "bert": "acceptability.train.transformers:BERT",
     },
     "reduction": {
         name: f"acceptability.reductions:{target}"

@@ -12,7 +12,8 @@ from acceptability.reductions import LP, LogOdds
 from acceptability.types import LabelScores, Query
 from tiny import TEXTS
 
-KINDS = ["uniform", "ngram", "aggregate-markov", "causal", "masked", "seq2seq", "classifier", "remote", "asking"]
+KINDS = ["uniform", "ngram", "aggregate-markov", "recurrent", "causal", "masked", "seq2seq", "classifier", "remote"]
+KINDS += ["asking"]
 METHODS = ["yes_no", "in_template_lp"]
 
 

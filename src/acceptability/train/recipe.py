@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from acceptability import __version__
-from acceptability.errors import ModelError, TrainError
+from acceptability.errors import ModelError, SpellingError, TrainError
 from acceptability.train.card import card
 from acceptability.train.checkpoint import Checkpoints, State, Write, atomic
 from acceptability.train.corpus import Corpus, Counts, counts, open_corpus, overlap
@@ -183,7 +183,7 @@ def _measured(model: str, dev: Corpus | None, shared: int) -> dict[str, object]:
         return {}
     try:
         found = perplexity(model, dev).row()
-    except ModelError as error:
+    except (ModelError, SpellingError) as error:  # a masked model gives no text a probability
         _log.warning("the perplexity on the dev set is not known: %s", error)
         found = {"perplexity": None, "why": str(error)}
     return {"dev": found, "sentences of dev also in training": shared}
