@@ -2,7 +2,7 @@
 
 Order by order: ``words`` holds the last word of each n-gram and ``followers`` how many n-grams begin with
 each (n-1)-gram, in its order; both together are a trie. Log-probabilities and back-off weights
-(natural logs) are float32, float16, or one byte that points into a table of 256 values.
+(natural logs) are float32, or above the first order float16 or one byte that points into a table of 256 values.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ class Table:
             ending[asked[is_there]] = places[is_there]
             said[asked] += below.backoffs[history[asked]]
             said[asked[is_there]] = order.logprobs[places[is_there]]
-        return said
+        # Rounded values may add up to a little more than 0.
+        return np.minimum(said, np.float32(0.0))
 
 
 def _found(keys: NDArray[np.int64], asked: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
@@ -91,9 +92,11 @@ def packed(size: int, orders: Sequence[Order], bits: int) -> Arrays:
             followers = np.bincount(histories, minlength=below)
             arrays[f"followers_{number}"] = _small(followers, int(followers.max(initial=0)))
         below = len(order.logprobs)
-        arrays |= _values(f"logprobs_{number}", order.logprobs, bits)
+        # Single words are few, and every other probability rests on theirs.
+        finely = 32 if number == 1 else bits
+        arrays |= _values(f"logprobs_{number}", order.logprobs, finely)
         if number < len(orders):
-            arrays |= _values(f"backoffs_{number}", order.backoffs, bits)
+            arrays |= _values(f"backoffs_{number}", order.backoffs, finely)
     return arrays
 
 
@@ -146,8 +149,15 @@ def _read(arrays: Mapping[str, NDArray[Any]], name: str) -> NDArray[np.float32]:
 
 
 def _coded(values: NDArray[np.float64]) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
-    """Return 256 values and, for each number, which of them is nearest: bins of equal number, then a few means."""
-    table = np.unique(np.quantile(values, np.linspace(0, 1, 256)))
+    """Return 256 values and, for each number, which of them is nearest.
+
+    Half of the values begin where numbers are many and half at equal distances, since the few n-grams with
+    high probabilities are the frequent ones; then each moves to the mean of the numbers nearest to it.
+    """
+    if not len(values):
+        return np.zeros(256, np.float32), np.zeros(0, np.uint8)
+    equal = np.linspace(values.min(), values.max(), 128)
+    table = np.unique(np.concatenate([np.quantile(values, np.linspace(0, 1, 128)), equal]))
     for _ in range(10):
         codes = np.searchsorted((table[1:] + table[:-1]) / 2, values)
         often = np.bincount(codes, minlength=len(table))
