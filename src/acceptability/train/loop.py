@@ -140,6 +140,7 @@ class Learnt:
     """How a run went.
 
     Args:
+        seconds: How long it took until the last step was done.
         loss: The mean training loss of a token at the end (nats), ``dev_loss`` the best on the dev set.
         stopped_early: Whether the dev set ended it.
     """
@@ -203,6 +204,7 @@ class _Run:
                 self._look()
             if self._is_time_to_save():
                 self._save()
+        seconds = self._seconds()
         if self.lesson.dev and self.looked != self.step:
             self._look()
         self._save()
@@ -210,9 +212,8 @@ class _Run:
             tensors.put_back(self.lesson.net, self.best_weights)
         self.lesson.net.eval()
         best = None if self.best == math.inf else self.best
-        return Learnt(
-            self.step, self.step * self.lesson.tokens, self._seconds(), self.loss, best, self._is_out_of_patience()
-        )
+        tokens, stopped = self.step * self.lesson.tokens, self._is_out_of_patience()
+        return Learnt(self.step, tokens, seconds, self.loss, best, stopped)
 
     def _one_step(self) -> None:
         lesson, moment = self.lesson, Moment(self.step, self._progress(), self.team.rank, self.team.size)
