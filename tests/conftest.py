@@ -13,6 +13,9 @@ ROOT = Path(__file__).resolve().parents[1]
 BESIDE = ROOT.parent / "shared" / "data"
 os.environ.setdefault("TQDM_DISABLE", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # Workers that each use every core stand in each other's way.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 if BESIDE.is_dir():
     os.environ.setdefault("ACCEPTABILITY_DATA", str(BESIDE))
 
