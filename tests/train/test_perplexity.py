@@ -85,3 +85,15 @@ def test_what_cannot_be_asked(text: Path, causal_dir: Path, classifier_dir: Path
         perplexity(f"causal:{causal_dir}", corpus, oov="exclude")
     with pytest.raises(ModelError, match="is a classifier"):
         perplexity(f"classifier:{classifier_dir}", corpus, eos="exclude")
+
+
+def test_words_may_be_counted_by_another_rule(text: Path) -> None:
+    corpus = open_corpus([text])
+    own = perplexity("uniform(vocabulary=100)", corpus, eos="exclude")
+    split = perplexity("uniform(vocabulary=100)", corpus, eos="exclude", words="split")
+    assert split.logprob == own.logprob
+    assert split.words > own.words
+    assert split.perplexity == pytest.approx(math.exp(-own.logprob / split.words))
+    assert "words='split'" in split.signature
+    with pytest.raises(SpellingError, match="expected one of spaces"):
+        perplexity("uniform", corpus, eos="exclude", words="letters")

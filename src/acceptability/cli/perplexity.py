@@ -24,11 +24,14 @@ def command(
     eos: Annotated[
         str, typer.Option("--eos", help="The end of each sentence, as a word: include or exclude.")
     ] = "include",
+    words: Annotated[
+        str, typer.Option("--words", help="What counts as a word: split, spaces, ...; default: the model's own rule.")
+    ] = "",
     as_json: Json = False,
 ) -> None:
     """Measure a model's perplexity for a word of a text."""
     with progress_bar() as progress:
-        found = perplexity(model, open_corpus(corpus), oov=oov, eos=eos, progress=progress)
+        found = perplexity(model, open_corpus(corpus), oov=oov, eos=eos, words=words, progress=progress)
     if as_json:
         print_json(found.row())
         return

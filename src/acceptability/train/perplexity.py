@@ -16,7 +16,7 @@ from acceptability import __version__, registry
 from acceptability.engine import load_engine
 from acceptability.errors import CorpusError, ModelError, QueryError, SpellingError, shorten
 from acceptability.models import delivered, load_model
-from acceptability.models.splitting import spans
+from acceptability.models.splitting import RULES, spans
 from acceptability.protocols import Model
 from acceptability.signature import sign
 from acceptability.spelling import read_located, write
@@ -54,6 +54,7 @@ def perplexity(
     *,
     oov: str = "include",
     eos: str = "include",
+    words: str = "",
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Perplexity:
     """Return the perplexity of a model for a word of a corpus.
@@ -61,6 +62,8 @@ def perplexity(
     Args:
         oov: Whether words that the model does not know count: "include" (each as ``<unk>``) or "exclude".
         eos: Whether the end of each sentence is foretold, and counts as a word: "include" or "exclude".
+        words: By which rule words are counted, "split" or "spaces"; empty for the model's own, or else "spaces".
+            Models whose tokens differ can be compared where this is the same.
     """
     for name, value in (("oov", oov), ("eos", eos)):
         if value not in ("include", "exclude"):
@@ -70,7 +73,12 @@ def perplexity(
     if oov == "exclude" and not hasattr(asked, "is_unknown"):
         raise ModelError(f"{model} does not tell which words it does not know: leave oov='exclude' away")
     known = counts(corpus)
-    rule = getattr(asked, "units", "spaces")
+    own = getattr(asked, "units", "spaces")
+    rule = words or own
+    if rule not in RULES:
+        raise SpellingError(f"words is {words!r}; expected one of {', '.join(RULES)}")
+    if oov == "exclude" and rule != own:
+        raise SpellingError(f"{model} knows words by the rule {own!r}: leave out unknown ones by the same rule")
     total = _Total(asked, rule, oov == "exclude", eos == "include")
     for said in _said(asked, spelling, corpus, known.sentences, progress):
         total.take(said)
