@@ -17,7 +17,7 @@ KINDS += ["asking"]
 METHODS = ["yes_no", "in_template_lp"]
 
 
-@pytest.fixture(params=[*KINDS[:-1], *METHODS, *(name for name in delivered() if name == "sphinx-trigram")])
+@pytest.fixture(params=[*KINDS[:-1], *METHODS, *(name for name in delivered() if name.endswith("trigram"))])
 def model(request) -> Model:
     if request.param in METHODS:
         folder, wordings = request.getfixturevalue("causal_dir"), request.getfixturevalue("wordings")

@@ -37,8 +37,8 @@ def test_a_named_model_that_is_absent_says_how_to_install_it(monkeypatch) -> Non
     monkeypatch.setattr("acceptability.models.named.is_importable", lambda name: False)
     with pytest.raises(MissingExtra, match="pip install --no-deps pocketsphinx"):
         load_model("sphinx-trigram")
-    assert default_model() == "uniform"
-    assert [name for name, each in delivered().items() if each.is_installed()] == ["uniform"]
+    assert default_model() == "trigram"
+    assert [name for name, each in delivered().items() if each.is_installed()] == ["trigram", "uniform"]
 
 
 def test_uniform_knows_only_length() -> None:

@@ -11,6 +11,8 @@ from pathlib import Path
 from acceptability.errors import MissingExtra
 from acceptability.models.files import is_importable
 
+_EMBEDDED = Path(__file__).parents[1] / "embedded"
+
 
 @dataclass(frozen=True)
 class Delivered:
@@ -54,6 +56,14 @@ def delivered() -> dict[str, Delivered]:
             ("pocketsphinx",),
             "--no-deps pocketsphinx==5.1.1",
             _sphinx,
+        ),
+        Delivered(
+            "trigram",
+            "our trigram of 54 million words of English, pruned to 30,000 words and 4 MB; it comes with the package",
+            "CC BY-SA 4.0",
+            (),
+            "acceptability",
+            lambda: f"ngram:{_EMBEDDED / 'trigram'}",
         ),
         Delivered(
             "uniform",

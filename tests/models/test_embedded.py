@@ -1,0 +1,60 @@
+"""The models that come with the package: small, whole, told about, and able to tell better from worse."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import acceptability
+from acceptability import evaluate, load_model, load_suite
+from acceptability.models import delivered
+
+EMBEDDED = Path(acceptability.__file__).parent / "embedded"
+FOLDERS = sorted(path for path in EMBEDDED.iterdir() if path.is_dir())
+MOST = {"each": 25 << 20, "together": 60 << 20}
+
+
+def size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_it_is_small_has_a_card_and_no_pickle(folder: Path) -> None:
+    assert size(folder) <= MOST["each"]
+    told = json.loads((folder / "recipe.json").read_text(encoding="utf-8"))
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    for part in ("## Data", "## Licence", "## Recipe", "## Cost", "## Results"):
+        assert part in card
+    assert told["licence"] in card
+    assert "CC BY-SA" in told["licence"]
+    assert "public domain" in told["licence"]
+    assert told["corpus"] in card
+    assert {path.suffix for path in folder.iterdir()} <= {".json", ".tsv", ".md", ".safetensors"}
+    assert folder.name in delivered()
+
+
+def test_all_together_are_small() -> None:
+    assert sum(map(size, FOLDERS)) <= MOST["together"]
+
+
+def test_the_trigram_needs_neither_torch_nor_another_package() -> None:
+    code = (
+        "import sys; from acceptability import judge;"
+        "a, b = judge(['The boys were late.', 'The boys was late.'], 'trigram');"
+        "print(a.score > b.score, {'torch', 'kenlm', 'pocketsphinx', 'scipy.stats'} & set(sys.modules) or 'alone')"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert out.split() == ["True", "alone"]
+
+
+def test_the_trigram_knows_more_than_chance() -> None:
+    (found,) = evaluate(load_suite("starter"), ["trigram"], measures=["PairAccuracy(ties=0.5)"])
+    assert found.low > 0.55
+
+
+def test_its_signature_is_that_of_its_content() -> None:
+    assert load_model("trigram").signature.startswith("ngram:trigram@")
