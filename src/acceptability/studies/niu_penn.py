@@ -93,13 +93,9 @@ def _counts(values: Mapping[Key, Printed], groups: Sequence[Group]) -> list[Cell
     """Return how many sentences the paper's corpora have, as told in section 5."""
     told = [key for key in values if key[0] in ("Section 5.1", "Section 5.2", "Section 5.6")]
     counted = _cola() | _li(load_suite("li_adger")) | _nonsense(load_suite("niu_penn2020"))
-    known = {key: (counted[key[1:]], _SENTENCES, "") for key in told if key[1:] in counted} | told_counts(groups)
-    nothing = None, _NOT_COMPUTED, ""
-    found = []
-    for key in told:
-        number, source, note = known.get(key, nothing)
-        found.append(beside(values, key, number, source, note=note))
-    return found + group_counts(groups)
+    known = {key: beside(values, key, counted[key[1:]], _SENTENCES) for key in told if key[1:] in counted}
+    known |= told_counts(values, groups)
+    return [known.get(key) or beside(values, key, None, _NOT_COMPUTED) for key in told] + group_counts(groups)
 
 
 def _cola() -> dict[tuple[str, str], int]:

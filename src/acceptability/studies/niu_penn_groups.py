@@ -8,11 +8,12 @@ ours and made by a rule: a sentence joins the one before it where both have the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from difflib import SequenceMatcher
 
 from acceptability.models.splitting import spans
-from acceptability.studies.cells import Cell, Key, beside
+from acceptability.studies.cells import Cell, Key, Printed, beside
 from acceptability.studies.niu_penn_pbc import SCALES, Scored, lower, mean, median, model_cell, over_sets, pbc, upper
 from acceptability.suites import load_suite
 from acceptability.types import Sentence
@@ -92,17 +93,17 @@ def group_counts(groups: Sequence[Group]) -> list[Cell]:
     ]
 
 
-def told_counts(groups: Sequence[Group]) -> dict[Key, tuple[float, str, str]]:
-    """Return our count, its source and a note for each count of groups that the paper tells."""
-    sizes = [len(group) for group in groups]
-    several = [size for size in sizes if size > 1]
+def told_counts(values: Mapping[Key, Printed], groups: Sequence[Group]) -> dict[Key, Cell]:
+    """Return our counts beside those that the paper tells of its own groups, with which nothing is compared."""
+    several = [len(group) for group in groups if len(group) > 1]
     row = "Section 5.1", "microgroups"
-    small = 100 * sum(size <= LARGE for size in several) / len(several)
-    return {
-        (*row, "sentences"): (sum(sizes), _SOURCE, _RULE),
-        (*row, "groups, with those of one sentence"): (len(groups), _SOURCE, _RULE),
-        (*row, "of those of two or more, of size 2 to 4 (%)"): (small, _SOURCE, _RULE),
+    counts: dict[Key, float] = {
+        (*row, "sentences"): sum(map(len, groups)),
+        (*row, "groups, with those of one sentence"): len(groups),
+        (*row, "of those of two or more, of size 2 to 4 (%)"): 100 * sum(n <= LARGE for n in several) / len(several),
     }
+    cells = {key: beside(values, key, count, _SOURCE, note=_RULE) for key, count in counts.items()}
+    return {key: replace(cell, agrees=None) for key, cell in cells.items()}
 
 
 def _words(sentence: Sentence) -> list[str]:

@@ -13,6 +13,10 @@ RULE = "split"
 """How words are counted, whatever the model's own tokens are, so that perplexities can be compared."""
 
 _COLUMN = "text of --corpus"
+_NO_END = (
+    "a model of this kind does not foretell where a sentence ends, and so gives no text a probability: "
+    "it has no perplexity (a masked model sees both sides of each word, a classifier sees no words, uniform no ends)"
+)
 
 
 def table_1(model: str, text: Corpus | None, progress: Progress | None) -> list[Cell]:
@@ -22,14 +26,11 @@ def table_1(model: str, text: Corpus | None, progress: Progress | None) -> list[
 
 def _number(model: str, text: Corpus | None, progress: Progress | None) -> Number:
     if text is None:
-        return None, "needs text that the model was not trained on, one sentence a line: give --corpus"
+        return None, "needs plain text that the model was not trained on, one sentence a line: add --corpus FILE"
     try:
         with_end(model)
     except SpellingError:
-        return None, (
-            f"{model} does not foretell the end of a sentence, as a masked model, which sees both sides of a word: "
-            "it gives a text no probability, and has no perplexity"
-        )
+        return None, _NO_END
     try:
         found = perplexity(model, text, words=RULE, progress=progress)
     except ModelError as error:
