@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import stats
 from typer.testing import CliRunner
 
-from acceptability import load_suite, score
+from acceptability import load_suite
 from acceptability.cli import app
-from acceptability.errors import MissingExtra
-from acceptability.studies import niu_penn_models, study
+from acceptability.studies import study
 from acceptability.studies.cells import Cell, Key, printed
 from acceptability.studies.hu import NEURAL, Combination, combinations, right_as_marked, right_by_position
 from acceptability.studies.minimal import minimal_structures
-from acceptability.studies.niu_penn_models import labelled_cola, rescored
 from acceptability.types import Sentence, Suite
-from tiny import arpa_text
 
 PUBLISHED = "published scores"
 
@@ -253,7 +248,15 @@ def test_contradictions(found: dict[Key, Cell]) -> None:
 
 @pytest.mark.parametrize(
     ("table", "count"),
-    [("Table 1", 12), ("Table 2", 60), ("Table 3", 40), ("Table 4", 240), ("Table 5", 40), ("Table 6", 20)],
+    [
+        ("Section 5", 1),
+        ("Table 1", 12),
+        ("Table 2", 60),
+        ("Table 3", 40),
+        ("Table 4", 240),
+        ("Table 5", 40),
+        ("Table 6", 20),
+    ],
 )
 def test_tables_of_unpublished_models_show_what_is_printed_and_nothing_as_ours(
     table: str, count: int, found: dict[Key, Cell]
@@ -261,93 +264,6 @@ def test_tables_of_unpublished_models_show_what_is_printed_and_nothing_as_ours(
     cells = in_table(found, table)
     assert len(cells) == count
     assert all(cell.paper and cell.ours is None and cell.agrees is None and cell.note for cell in cells)
-
-
-@cache
-def of_model(name: str) -> dict[Key, Cell]:
-    return {(cell.table, cell.row, cell.column): cell for cell in rescored(name, engine="local", progress=None)}
-
-
-def pbc(scores: np.ndarray, sentences: list[Sentence] | tuple[Sentence, ...]) -> float:
-    return float(stats.pointbiserialr([each.label for each in sentences], scores).statistic)
-
-
-@pytest.fixture
-def bigram(data: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
-    return f"ngram:{bigram_file(tmp_path_factory.getbasetemp())}"
-
-
-@cache
-def bigram_file(folder: Path) -> Path:
-    """A bigram on the sentences themselves, in both cases: one that knows no word of a sentence will not score it."""
-    texts = [each.text for each in (*labelled_cola().sentences, *load_suite("li_adger").sentences)]
-    path = folder / "niu-penn.arpa"
-    path.write_text(arpa_text([*texts, *(each.lower() for each in texts)]), encoding="utf-8")
-    return path
-
-
-def test_a_model_joins_table_2(bigram: str) -> None:
-    cola = labelled_cola()
-    assert len(cola.sentences) == 9594
-    logs = score(cola, bigram, "lp").of(each.id for each in cola.sentences)
-    found = of_model(bigram)
-    assert found["Table 2", f"{bigram}, Raw", "LOG"].ours == pytest.approx(pbc(logs, cola.sentences), abs=1e-9)
-    assert found["Table 2", f"{bigram}, Raw", "EXP"].ours == pytest.approx(pbc(np.exp(logs), cola.sentences), abs=1e-9)
-    norm = score(cola, bigram, "exp(mean_lp)").of(each.id for each in cola.sentences)
-    assert found["Table 2", f"{bigram}, Norm", "EXP"].ours == pytest.approx(pbc(norm, cola.sentences), abs=1e-9)
-    assert {cell.source for cell in found.values()} == {f"re-scored with {bigram}"}
-
-
-def test_a_model_joins_table_5(bigram: str) -> None:
-    cola = labelled_cola()
-    small = Suite("lower", tuple(replace(each, text=each.text.lower()) for each in cola.sentences))
-    found = of_model(bigram)
-    logs = score(small, bigram, "lp").of(each.id for each in small.sentences)
-    assert found["Table 5", f"{bigram}, Raw", "LOG lower"].ours == pytest.approx(pbc(logs, cola.sentences), abs=1e-9)
-    for norm in ("Raw", "Norm"):
-        for scale in ("LOG", "EXP"):
-            with_case = found["Table 5", f"{bigram}, {norm}", f"{scale} with case"].ours
-            assert with_case == found["Table 2", f"{bigram}, {norm}", scale].ours
-
-
-def test_a_model_joins_table_2_with_slor(bigram: str) -> None:
-    pytest.importorskip("wordfreq", reason="SLOR is taken against the unigrams of wordfreq")
-    cola = labelled_cola()
-    slor = score(cola, bigram, "slor(unigrams='wordfreq:en')").of(each.id for each in cola.sentences)
-    found = of_model(bigram)
-    assert found["Table 2", f"{bigram}, SLOR", "LOG"].ours == pytest.approx(pbc(slor, cola.sentences), abs=1e-9)
-    assert found["Table 2", f"{bigram}, SLOR", "EXP"].ours == pytest.approx(pbc(np.exp(slor), cola.sentences), abs=1e-9)
-
-
-def test_a_model_joins_table_3(bigram: str) -> None:
-    suite = load_suite("li_adger")
-    scores = score(suite, bigram, "lp")
-    by_set = [pbc(scores.of(each.id for each in part), part) for part in minimal_structures(suite).values()]
-    cell = of_model(bigram)["Table 3", f"{bigram}, Raw", "LOG"]
-    assert cell.ours == pytest.approx(np.median(by_set), abs=1e-9)
-    assert cell.note == "median of 57 sets"
-
-
-@pytest.mark.usefixtures("data")
-def test_what_is_undefined_has_a_reason_and_no_number() -> None:
-    """A uniform model gives every token the same, so that nothing is left per token."""
-    found = of_model("uniform")
-    for table in ("Table 2", "Table 3"):
-        cell = found[table, "uniform, Norm", "LOG"]
-        assert cell.ours is None
-        assert "same value in every row" in cell.note
-
-
-@pytest.mark.usefixtures("data")
-def test_without_unigrams_slor_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    def absent(text: str) -> None:
-        raise MissingExtra("wordfreq:en", "wordfreq", "'acceptability[ngram]'")
-
-    monkeypatch.setattr(niu_penn_models, "load_reduction", absent)
-    found = {(cell.table, cell.row, cell.column): cell for cell in rescored("uniform", engine="local", progress=None)}
-    cell = found["Table 2", "uniform, SLOR", "LOG"]
-    assert cell.ours is None
-    assert "acceptability[ngram]" in cell.note
 
 
 @pytest.mark.usefixtures("data")

@@ -58,6 +58,12 @@ def command(
     model: Annotated[
         list[str] | None, typer.Option("--model", "-m", help="A model of yours, under the paper's protocol.")
     ] = None,
+    corpus: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--corpus", "-c", help="Text to measure your models on, for a paper that does: files, folders, .conllu."
+        ),
+    ] = None,
     table: Annotated[
         str | None, typer.Option("--table", help="Only this table or figure of a paper, such as 'Table 1'.")
     ] = None,
@@ -69,25 +75,27 @@ def command(
     if name in registry.names("study") and not Path(name).is_file():
         if page:
             raise SpellingError("--page is for a study in a TOML file")
-        _paper(name, model or [], table, csv, as_json)
+        _paper(name, model or [], corpus or [], table, csv, as_json)
     elif model:
         raise SpellingError(f"--model joins a paper's study; the models of {name} stand in the file")
-    elif table or csv:
-        raise SpellingError(f"--table and --csv are for a paper's study, and {name} is none")
+    elif table or csv or corpus:
+        raise SpellingError(f"--table, --csv and --corpus are for a paper's study, and {name} is none")
     elif not Path(name).suffix:
         registry.find("study", name)
     else:
         _described(Path(name), page, as_json)
 
 
-def _paper(name: str, models: list[str], table: str | None, csv: Path | None, as_json: bool) -> None:
+def _paper(
+    name: str, models: list[str], corpus: list[Path], table: str | None, csv: Path | None, as_json: bool
+) -> None:
     """Show every number of a paper with ours beside it; that some do not agree is a finding, not a failure."""
     for each in models:
         load_model(each)
     if csv:
         check_rows_file(csv)
     with progress_bar() as progress:
-        found = _of_table(study(name, models, progress=progress), table)
+        found = _of_table(study(name, models, corpus=corpus, progress=progress), table)
     rows = [cell.as_row() for cell in found]
     if as_json:
         print_json(rows)

@@ -50,7 +50,7 @@ def agreement(cells: Sequence[Cell]) -> str:
     """
     compared = [cell for cell in cells if cell.agrees is not None]
     second_hand = sum(cell.is_second_hand for cell in compared)
-    open_ones = sum(cell.paper is not None and cell.agrees is None for cell in cells)
+    open_ones = sum(cell.paper is not None and cell.ours is None for cell in cells)
     tables = list(dict.fromkeys(cell.table for cell in compared))
     if not compared:
         return "No printed number could be set beside one of ours."

@@ -7,25 +7,43 @@ prints. What is printed stands beside our number and never takes its place.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from inspect import signature
+from pathlib import Path
+from typing import Any, Protocol
 
 from acceptability import registry
+from acceptability.errors import SpellingError
 from acceptability.protocols import Engine
 from acceptability.scoring import Progress
 from acceptability.studies.cells import Cell
 
 
 class Study(Protocol):
-    """What computes the numbers of a paper."""
+    """What computes the numbers of a paper; one that measures models on text takes ``corpus`` too."""
 
-    def __call__(self, models: Sequence[str], *, engine: str | Engine, progress: Progress | None) -> list[Cell]:
+    def __call__(
+        self, models: Sequence[str], *, engine: str | Engine, progress: Progress | None, **options: Any
+    ) -> list[Cell]:
         """Return every number; models are those of the user, which join under the same protocol."""
         ...
 
 
 def study(
-    name: str, models: Sequence[str] = (), *, engine: str | Engine = "local", progress: Progress | None = None
+    name: str,
+    models: Sequence[str] = (),
+    *,
+    corpus: Sequence[str | Path] = (),
+    engine: str | Engine = "local",
+    progress: Progress | None = None,
 ) -> list[Cell]:
-    """Return the numbers of a paper, recomputed, with those of a user's own models beside them."""
+    """Return the numbers of a paper, recomputed, with those of a user's own models beside them.
+
+    Args:
+        corpus: Files and folders of text to measure the models on, for a study that does.
+    """
     found: Study = registry.find("study", name)
-    return found(models, engine=engine, progress=progress)
+    if not corpus:
+        return found(models, engine=engine, progress=progress)
+    if "corpus" not in signature(found).parameters:
+        raise SpellingError(f"the study {name!r} measures nothing on text of yours: leave --corpus away")
+    return found(models, corpus=corpus, engine=engine, progress=progress)

@@ -2,20 +2,24 @@
 
 Sections 3 and 4 test and correlate the surprisals of Hu, Chen and Levy (2020) anew. Tables 1 to 6 are of models
 that were not published; what is printed there is shown, is compared with itself where it contradicts itself, and
-a model of the user's own joins Tables 2, 3 and 5 under the paper's protocol.
+a model of the user's own joins every table under the paper's protocol.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
+from acceptability.errors import SpellingError
 from acceptability.protocols import Engine
 from acceptability.scoring import Progress
 from acceptability.studies.cells import Cell, Key, Printed, beside, printed, same
 from acceptability.studies.hu import combinations
 from acceptability.studies.hu_accuracy import accuracy_cells
 from acceptability.studies.minimal import minimal_structures
-from acceptability.studies.niu_penn_models import rescored
+from acceptability.studies.niu_penn_gpt2 import PLACES, called, name_in, ours
+from acceptability.studies.niu_penn_groups import Group, group_counts, microgroups, told_counts
+from acceptability.studies.niu_penn_models import Asked, given, rescored
 from acceptability.studies.niu_penn_sets import set_cells
 from acceptability.suites import load_suite
 from acceptability.types import Suite
@@ -24,36 +28,74 @@ _NOT_COMPUTED = "not computed"
 _ITSELF = "the paper's own tables"
 _SENTENCES = "published sentences"
 
+_NOT_AVAILABLE = "not available"
+_UNPUBLISHED = "the paper's own models are not published"
 _NEEDS = {
-    "Table 1": "needs a model trained by our recipes, and the test sets of the BNC and of WikiText-103",
-    "Table 2": "needs a model trained by our recipes: give --model",
-    "Table 3": "needs a model trained by our recipes: give --model",
-    "Table 4": "the microgroups of CoLA are not published, so that no model can fill this",
-    "Table 5": "needs a model trained by our recipes: give --model",
-    "Table 6": "the 36 strings of the BNC are not published, so that no model can fill this",
+    "Section 5": f"{_UNPUBLISHED}; --model adds a row",
+    "Table 1": f"{_UNPUBLISHED}, nor are its test sets; --model and --corpus add rows on another text",
+    "Table 2": f"{_UNPUBLISHED}; --model adds rows",
+    "Table 3": f"{_UNPUBLISHED}; --model adds rows",
+    "Table 4": "the microgroups of CoLA are not published, so that no model can fill this; "
+    "--model adds rows on groups of our own",
+    "Table 5": f"{_UNPUBLISHED}; --model adds rows",
+    "Table 6": "the 36 strings of the BNC are not published, so that no model can fill this; "
+    "--model adds rows on strings of our own",
 }
+_OTHER_DATA = ("Table 1", "Table 4", "Table 6")
 _TRAINED = ("Mikolov", "QRNN regular", "QRNN TAS")
 
 
 def cells(
-    models: Sequence[str] = (), *, engine: str | Engine = "local", progress: Progress | None = None
+    models: Sequence[str] = (),
+    *,
+    corpus: Sequence[str | Path] = (),
+    engine: str | Engine = "local",
+    progress: Progress | None = None,
 ) -> list[Cell]:
-    """Return every number of the paper with ours beside it, and those of a user's models."""
-    values = printed("niu_penn")
+    """Return every number of the paper with ours beside it, and those of a user's models.
+
+    Args:
+        corpus: Text for the perplexities of Table 1, and treebanks (CoNLL-U files) for Table 6.
+    """
+    if corpus and not models:
+        raise SpellingError("--corpus is text to measure models on: give a --model too")
+    texts, values, groups = given(corpus), printed("niu_penn"), microgroups()
     every = combinations()
-    found = [*set_cells(values, every), *accuracy_cells(every), *_counts(values), *_contradictions(values)]
-    asked = [cell for model in models for cell in rescored(model, engine=engine, progress=progress)]
+    found = [*set_cells(values, every), *accuracy_cells(every), *_counts(values, groups), *_contradictions(values)]
+    asked = [cell for model in models for cell in rescored(Asked(model, engine, progress), texts, groups, values)]
+    known = _of_gpt2(values, models, asked)
     for table, note in _NEEDS.items():
-        found += [beside(values, key, None, _NOT_COMPUTED, note=note) for key in values if key[0] == table]
+        places = [key for key in values if key[0] == table]
+        found += [known.get(key) or beside(values, key, None, _NOT_COMPUTED, note=note) for key in places]
         found += [cell for cell in asked if cell.table == table]
     return found
 
 
-def _counts(values: Mapping[Key, Printed]) -> list[Cell]:
+def _of_gpt2(values: Mapping[Key, Printed], models: Sequence[str], asked: Sequence[Cell]) -> dict[Key, Cell]:
+    """Return the paper's rows of GPT-2, filled where the user has the same model and we have the same sentences."""
+    by_key = {(cell.table, cell.row, cell.column): cell for cell in asked}
+    given_ones, found = called(models), dict[Key, Cell]()
+    for key in values:
+        name = name_in(key) if key[0] in _NEEDS else None
+        if name is None:
+            continue
+        model = given_ones.get(name)
+        cell = ours(key, model, by_key) if model else None
+        if cell:
+            found[key] = beside(values, key, cell.ours, cell.source, note=cell.note)
+        else:
+            note = _NEEDS[key[0]] if key[0] in _OTHER_DATA else f"GPT-2 is public: give --model causal:{PLACES[name]}"
+            found[key] = beside(values, key, None, _NOT_AVAILABLE, note=note)
+    return found
+
+
+def _counts(values: Mapping[Key, Printed], groups: Sequence[Group]) -> list[Cell]:
     """Return how many sentences the paper's corpora have, as told in section 5."""
     told = [key for key in values if key[0] in ("Section 5.1", "Section 5.2", "Section 5.6")]
-    known = _cola() | _li(load_suite("li_adger")) | _nonsense(load_suite("niu_penn2020"))
-    return [beside(values, key, known.get(key[1:]), _SENTENCES if key[1:] in known else _NOT_COMPUTED) for key in told]
+    counted = _cola() | _li(load_suite("li_adger")) | _nonsense(load_suite("niu_penn2020"))
+    known = {key: beside(values, key, counted[key[1:]], _SENTENCES) for key in told if key[1:] in counted}
+    known |= told_counts(values, groups)
+    return [known.get(key) or beside(values, key, None, _NOT_COMPUTED) for key in told] + group_counts(groups)
 
 
 def _cola() -> dict[tuple[str, str], int]:

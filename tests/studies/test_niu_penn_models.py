@@ -1,0 +1,378 @@
+"""Niu and Penn (2020): the rows of a user's own models, each against an independent computation."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+from typer.testing import CliRunner
+
+from acceptability import load_suite, score
+from acceptability.cli import app
+from acceptability.errors import MissingExtra, ModelError, SpellingError
+from acceptability.studies import niu_penn_models, study
+from acceptability.studies.cells import Cell, Key, printed
+from acceptability.studies.lenient import Lenient, lenient
+from acceptability.studies.minimal import minimal_structures
+from acceptability.studies.niu_penn import _of_gpt2
+from acceptability.studies.niu_penn_cola import labelled_cola
+from acceptability.studies.niu_penn_folder import WORDFREQ, slor_of, trained_on
+from acceptability.studies.niu_penn_groups import grouped, has_both, microgroups
+from acceptability.studies.niu_penn_models import Asked, Texts, given, rescored
+from acceptability.studies.niu_penn_perplexity import table_1
+from acceptability.studies.niu_penn_sense import PEREIRA, colorless_cell, permutations
+from acceptability.train import train
+from acceptability.train.corpus import open_corpus
+from acceptability.train.ngram import NGram
+from acceptability.train.perplexity import perplexity
+from acceptability.types import Sentence, Suite
+from tiny import SENTENCES, TEXTS, arpa_text
+
+TREE = """\
+# text = The old wolves slept.
+1	The	the	DET	DT	_	3	det	_	_
+2	old	old	ADJ	JJ	_	3	amod	_	_
+3	wolves	wolf	NOUN	NNS	_	5	nsubj	_	_
+4	were	be	AUX	VBD	VerbForm=Fin	5	aux	_	_
+5	sleeping	sleep	VERB	VBG	VerbForm=Part	0	root	_	_
+6	.	.	PUNCT	.	_	5	punct	_	_
+
+"""
+
+
+def by_key(cells: list[Cell]) -> dict[Key, Cell]:
+    found = {(cell.table, cell.row, cell.column): cell for cell in cells}
+    assert len(found) == len(cells)
+    return found
+
+
+@cache
+def of_model(name: str) -> dict[Key, Cell]:
+    return by_key(rescored(Asked(name), Texts(), microgroups(), printed("niu_penn")))
+
+
+def pbc(scores: np.ndarray, sentences: list[Sentence] | tuple[Sentence, ...]) -> float:
+    return float(stats.pointbiserialr([each.label for each in sentences], scores).statistic)
+
+
+@pytest.fixture
+def bigram(data: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return f"ngram:{bigram_file(tmp_path_factory.getbasetemp())}"
+
+
+@cache
+def bigram_file(folder: Path) -> Path:
+    """A bigram on the sentences themselves, in both cases: one that knows no word of a sentence will not score it."""
+    texts = [each.text for each in (*labelled_cola().sentences, *load_suite("li_adger").sentences)]
+    path = folder / "niu-penn.arpa"
+    path.write_text(arpa_text([*texts, *(each.lower() for each in texts)]), encoding="utf-8")
+    return path
+
+
+def test_a_model_joins_table_2(bigram: str) -> None:
+    cola = labelled_cola()
+    assert len(cola.sentences) == 9594
+    logs = score(cola, bigram, "lp").of(each.id for each in cola.sentences)
+    found = of_model(bigram)
+    assert found["Table 2", f"{bigram}, Raw", "LOG"].ours == pytest.approx(pbc(logs, cola.sentences), abs=1e-9)
+    assert found["Table 2", f"{bigram}, Raw", "EXP"].ours == pytest.approx(pbc(np.exp(logs), cola.sentences), abs=1e-9)
+    norm = score(cola, bigram, "exp(mean_lp)").of(each.id for each in cola.sentences)
+    assert found["Table 2", f"{bigram}, Norm", "EXP"].ours == pytest.approx(pbc(norm, cola.sentences), abs=1e-9)
+    assert {cell.source for cell in found.values()} == {f"re-scored with {bigram}"}
+
+
+def test_a_model_joins_table_5(bigram: str) -> None:
+    cola = labelled_cola()
+    small = Suite("lower", tuple(replace(each, text=each.text.lower()) for each in cola.sentences))
+    found = of_model(bigram)
+    logs = score(small, bigram, "lp").of(each.id for each in small.sentences)
+    assert found["Table 5", f"{bigram}, Raw", "LOG lower"].ours == pytest.approx(pbc(logs, cola.sentences), abs=1e-9)
+    for norm in ("Raw", "Norm"):
+        for scale in ("LOG", "EXP"):
+            with_case = found["Table 5", f"{bigram}, {norm}", f"{scale} with case"].ours
+            assert with_case == found["Table 2", f"{bigram}, {norm}", scale].ours
+
+
+def test_a_model_joins_table_2_with_slor(bigram: str) -> None:
+    pytest.importorskip("wordfreq", reason="SLOR is taken against the unigrams of wordfreq")
+    cola = labelled_cola()
+    slor = score(cola, bigram, "slor(unigrams='wordfreq:en')").of(each.id for each in cola.sentences)
+    found = of_model(bigram)
+    assert found["Table 2", f"{bigram}, SLOR", "LOG"].ours == pytest.approx(pbc(slor, cola.sentences), abs=1e-9)
+    assert found["Table 2", f"{bigram}, SLOR", "EXP"].ours == pytest.approx(pbc(np.exp(slor), cola.sentences), abs=1e-9)
+
+
+def test_a_model_joins_table_3(bigram: str) -> None:
+    suite = load_suite("li_adger")
+    scores = score(suite, bigram, "lp")
+    by_set = [pbc(scores.of(each.id for each in part), part) for part in minimal_structures(suite).values()]
+    cell = of_model(bigram)["Table 3", f"{bigram}, Raw", "LOG"]
+    assert cell.ours == pytest.approx(np.median(by_set), abs=1e-9)
+    assert cell.note == "median of 57 sets"
+
+
+@pytest.mark.usefixtures("data")
+def test_what_is_undefined_has_a_reason_and_no_number() -> None:
+    """A uniform model gives every token the same, so that nothing is left per token."""
+    found = of_model("uniform")
+    for table in ("Table 2", "Table 3"):
+        cell = found[table, "uniform, Norm", "LOG"]
+        assert cell.ours is None
+        assert "same value in every row" in cell.note
+
+
+@pytest.mark.usefixtures("data")
+def test_without_unigrams_slor_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(text: str) -> None:
+        raise MissingExtra("wordfreq:en", "wordfreq", "'acceptability[ngram]'")
+
+    monkeypatch.setattr(niu_penn_models, "load_reduction", absent)
+    found = by_key(rescored(Asked("uniform"), Texts(), [], printed("niu_penn")))
+    cell = found["Table 2", "uniform, SLOR", "LOG"]
+    assert cell.ours is None
+    assert "acceptability[ngram]" in cell.note
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A trigram in lower case, trained here."""
+    folder = tmp_path_factory.mktemp("niu-penn-trained")
+    (folder / "small.txt").write_text("\n".join(SENTENCES), encoding="utf-8")
+    train(NGram(order=3, vocabulary=0, lower=True), [folder / "small.txt"], folder / "model")
+    return f"ngram:{folder / 'model'}"
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "held-out.txt"
+    path.write_text("\n".join(TEXTS), encoding="utf-8")
+    return path
+
+
+def test_a_model_joins_table_1(trained: str, text: Path) -> None:
+    (cell,) = table_1(trained, open_corpus([text]), None)
+    found = perplexity(trained, open_corpus([text]), words="split")
+    assert cell.ours == found.perplexity
+    assert (cell.paper, cell.agrees, cell.source) == (None, None, f"re-scored with {trained}")
+    assert "held-out.txt, another text than the BNC and WikiText-103" in cell.note
+    assert "words='split'" in cell.note
+
+
+def test_words_of_table_1_are_the_same_for_all_models(trained: str, arpa: Path, text: Path) -> None:
+    """One has words by spaces, the other by the rule split: both are told per word by split."""
+    notes = [table_1(model, open_corpus([text]), None)[0].note for model in (trained, f"ngram:{arpa}")]
+    assert len({note.partition(" words by the rule 'split'")[0] for note in notes}) == 1
+
+
+@pytest.mark.parametrize("model", ["masked:bert", "classifier:some", "uniform"])
+def test_a_model_without_perplexity_says_why(model: str, text: Path) -> None:
+    (cell,) = table_1(model, open_corpus([text]), None)
+    assert cell.ours is None
+    assert "masked model sees both sides of each word" in cell.note
+
+
+def test_a_text_that_a_model_cannot_take_is_told(text: Path, causal_dir: Path) -> None:
+    text.write_text("The cats sleep.\n" + "the dog " * 100, encoding="utf-8")
+    (cell,) = table_1(f"causal:{causal_dir}", open_corpus([text]), None)
+    assert cell.ours is None
+    assert "cannot score" in cell.note
+
+
+def test_without_text_table_1_says_what_to_give() -> None:
+    (cell,) = table_1("uniform", None, None)
+    assert (cell.ours, "--corpus FILE" in cell.note) == (None, True)
+
+
+def test_slor_takes_the_unigrams_of_the_model(trained: str, arpa: Path) -> None:
+    spelling, whose = slor_of(trained)
+    assert spelling == f"slor(unigrams='{trained.removeprefix('ngram:')}/unigrams.tsv')"
+    assert "the model's own unigrams" in whose
+    for other in (f"ngram:{arpa}", "uniform", "causal:gpt2"):
+        assert slor_of(other) == (WORDFREQ, "unigrams of wordfreq, where the paper counts those of its training corpus")
+
+
+@pytest.mark.usefixtures("data")
+def test_a_trained_model_joins_table_2_with_its_own_slor(trained: str) -> None:
+    cola, model = labelled_cola(), lenient(trained)
+    slor = score(cola, model, slor_of(trained)[0]).of(each.id for each in cola.sentences)
+    cell = of_model(trained)["Table 2", f"{trained}, SLOR", "LOG"]
+    assert cell.ours == pytest.approx(pbc(slor, cola.sentences), abs=1e-9)
+    assert "the model's own unigrams, unigrams.tsv in its folder" in cell.note
+
+
+def test_what_a_model_was_trained_on(trained: str, arpa: Path, tmp_path: Path) -> None:
+    told = json.loads((Path(trained.removeprefix("ngram:")) / "recipe.json").read_text())
+    words = sum(len(each.split()) for each in SENTENCES)
+    assert trained_on(trained) == (
+        f"trained on {words} words of small.txt (sha256 {told['corpus'][:12]}), in lower case"
+    )
+    assert trained_on(f"{trained}(eos=True)") == trained_on(trained)
+    assert [trained_on(f"ngram:{arpa}"), trained_on("uniform")] == ["", ""]
+    for content, problem in (("{", "cannot read"), ("{}", "does not tell"), ("[]", "does not tell")):
+        (tmp_path / "recipe.json").write_text(content)
+        with pytest.raises(ModelError, match=problem):
+            trained_on(f"ngram:{tmp_path}")
+
+
+@pytest.mark.usefixtures("data")
+def test_every_row_of_a_trained_model_tells_its_text(trained: str) -> None:
+    assert all(cell.note.endswith(trained_on(trained)) for cell in of_model(trained).values())
+    assert {cell.table for cell in of_model(trained).values()} == {"Section 5", *(f"Table {n}" for n in range(1, 7))}
+
+
+def test_a_sentence_of_unknown_words_counts_and_is_kept_apart(trained: str) -> None:
+    suite = Suite("strange", (Sentence("a", "Anson demonized"), Sentence("b", "The cats")))
+    model = lenient(trained)
+    assert isinstance(model, Lenient)
+    scores = score(suite, model, "lp")
+    assert scores["a"] < 0
+    with pytest.raises(ModelError, match="Anson demonized"):
+        score(suite, trained, "lp")
+    known = Suite("known", suite.sentences[1:])
+    assert score(known, trained, "lp")["b"] == scores["b"]
+
+
+def test_groups_are_runs_of_like_neighbours() -> None:
+    texts = ["Ann saw him.", "Ann saw he.", "Ann saw her there.", "It rains.", "Ann saw him.", "Ann saw him."]
+    sources = ["a", "a", "a", "a", "a", "b"]
+    rows = [
+        Sentence(str(place), text, label=place % 2, tags={"source": source})
+        for place, (text, source) in enumerate(zip(texts, sources, strict=True))
+    ]
+    groups = grouped(rows)
+    # "Ann saw he." and "Ann saw her there." share Ann, saw and the full stop: 2 * 3 of 4 + 5 words.
+    assert [[each.id for each in group] for group in groups] == [["0", "1", "2"], ["3"], ["4"], ["5"]]
+    assert [has_both(group) for group in groups] == [True, False, False, False]
+    assert [len(group) for group in grouped(rows, threshold=0.7)] == [2, 1, 1, 1, 1]
+
+
+@pytest.mark.usefixtures("data")
+def test_how_many_groups_there_are() -> None:
+    sizes = [len(group) for group in microgroups()]
+    both = [len(group) for group in microgroups() if has_both(group)]
+    assert (sum(sizes), len(sizes), len(both), sum(size > 4 for size in both)) == (2010, 1208, 254, 33)
+    assert [sizes.count(size) for size in range(1, 5)] == [732, 308, 92, 37]
+    found = by_key(study("niu-penn"))
+    paper = found["Section 5.1", "microgroups", "groups, with those of one sentence"]
+    assert (paper.paper, paper.ours, paper.agrees, paper.source) == ("1803", 1208, None, "our groups")
+    small = found["Section 5.1", "microgroups", "of those of two or more, of size 2 to 4 (%)"]
+    assert (small.paper, small.ours) == ("77%", pytest.approx(100 * 437 / 476))
+    assert found["Section 5.1", "microgroups", "groups above 4 with both classes"].ours == 33
+
+
+def test_a_model_joins_table_4(bigram: str) -> None:
+    scores = score(labelled_cola(), bigram, "mean_lp")
+    groups = [group for group in microgroups() if {each.label for each in group} == {0, 1}]
+    for name, chosen in (("of 2 or more", groups), ("above 4", [group for group in groups if len(group) > 4])):
+        values = [scores.of(each.id for each in group) for group in chosen]
+        by_group = [pbc(each, group) for each, group in zip(values, chosen, strict=True) if np.ptp(each) > 0]
+        expected = {"median": np.median(by_group), "mean": np.mean(by_group)}
+        expected |= {"lower breakpoint": np.percentile(by_group, 25), "upper breakpoint": np.percentile(by_group, 75)}
+        for statistic, value in expected.items():
+            cell = of_model(bigram)["Table 4", f"{bigram}, Norm LOG", f"our groups {name}, {statistic}"]
+            assert cell.ours == pytest.approx(value, abs=1e-9)
+            assert f"{statistic} of {len(by_group)} sets" in cell.note
+            assert "our groups, not the paper's" in cell.note
+
+
+def test_a_model_joins_table_6_with_permutations(bigram: str) -> None:
+    suite = permutations()
+    assert [each.label for each in suite.sentences].count(1) == 28
+    assert len(suite.sentences) == 116
+    column = "permutations of colourless green ideas sleep furiously, grammatical against not"
+    logs = score(suite, lenient(bigram), "lp").of(each.id for each in suite.sentences)
+    found = of_model(bigram)
+    raw = found["Table 6", f"{bigram}, Raw", column]
+    assert raw.ours == pytest.approx(pbc(logs, suite.sentences), abs=1e-9)
+    needs = found["Table 6", f"{bigram}, Raw", "our sense against our nonsense"]
+    assert (needs.ours, ".conllu" in needs.note) == (None, True)
+    # All have the same words, so that SLOR only shifts and stretches them.
+    if slor := found.get(("Table 6", f"{bigram}, SLOR", column)):
+        assert slor.ours == pytest.approx(raw.ours, abs=1e-6)
+
+
+def test_colorless_green_ideas_stand_beside_the_printed_number(trained: str) -> None:
+    values = printed("niu_penn")
+    cell = colorless_cell("uniform", values)
+    assert (cell.paper, cell.ours, cell.agrees) == ("200000", 1.0, None)
+    assert (cell.table, cell.row, cell.column) == ("Section 5", "uniform", PEREIRA[2])
+    cell = colorless_cell(trained, values)
+    assert isinstance(cell.ours, float)
+    assert "the model does not know colorless" in cell.note
+
+
+def test_text_and_treebanks_are_told_apart(tmp_path: Path, text: Path) -> None:
+    bank = tmp_path / "tiny.conllu"
+    bank.write_text(TREE, encoding="utf-8")
+    texts = given([text, bank])
+    assert texts.plain is not None
+    assert texts.plain.files == (text,)
+    assert texts.sense is not None
+    assert [each.text for each in texts.sense.sentences] == [
+        "the hungry vowel was arrested",
+        "the old wolves were sleeping",
+    ]
+    assert given([]) == Texts()
+    assert given([bank]).plain is None
+
+
+@pytest.mark.usefixtures("data")
+def test_the_whole_study_of_a_trained_model(trained: str, tmp_path: Path, text: Path) -> None:
+    (tmp_path / "tiny.conllu").write_text(TREE, encoding="utf-8")
+    arguments = ["study", "niu-penn", "--model", trained, "--corpus", str(text)]
+    done = CliRunner().invoke(app, [*arguments, "--corpus", str(tmp_path / "tiny.conllu"), "--json"])
+    assert done.exit_code == 0, done.output
+    found = {(row["table"], row["row"], row["column"]): row for row in json.loads(done.stdout)}
+    assert len(found) == len(json.loads(done.stdout))
+    assert found["Table 1", trained, "text of --corpus"]["ours"] > 1
+    sense = found["Table 6", f"{trained}, Raw", "our sense against our nonsense"]
+    assert abs(sense["ours"]) == pytest.approx(1)
+    assert "1 of our 27 nonsense sentences" in sense["note"]
+
+
+def test_a_study_without_text_refuses_it(text: Path) -> None:
+    with pytest.raises(SpellingError, match="'adc' measures nothing on text"):
+        study("adc", ["uniform"], corpus=[text])
+    with pytest.raises(SpellingError, match="give a --model too"):
+        study("niu-penn", corpus=[text])
+
+
+def test_a_described_study_refuses_text(text: Path, tmp_path: Path) -> None:
+    described = tmp_path / "mine.toml"
+    described.write_text('suites = ["starter"]\nmodels = ["uniform"]\n')
+    done = CliRunner().invoke(app, ["study", str(described), "--corpus", str(text)])
+    assert done.exit_code == 1
+    assert "--corpus are for a paper's study" in f"{done.exception} {done.output}"
+
+
+def test_gpt2_is_not_available_where_it_is_not_given() -> None:
+    found = _of_gpt2(printed("niu_penn"), ["uniform"], [])
+    assert {key[0] for key in found} == {f"Table {n}" for n in range(1, 7)}
+    # Tables 1 to 6 have 4, 12, 8, 48, 16 and 4 numbers of GPT-2 and GPT-2 XL.
+    assert len(found) == 92
+    assert {(cell.ours, cell.source, cell.agrees) for cell in found.values()} == {(None, "not available", None)}
+    assert "--model causal:gpt2-xl" in found["Table 5", "GPT-2 XL, Raw", "LOG lower"].note
+
+
+def test_gpt2_fills_the_rows_of_the_paper_where_the_sentences_are_the_same() -> None:
+    model = "causal:somewhere/gpt2(bos=None)"
+    numbers = {
+        ("Table 2", f"{model}, Raw", "LOG"): 0.1839,
+        ("Table 3", f"{model}, Norm", "EXP"): 0.5,
+        ("Table 5", f"{model}, Raw", "LOG lower"): 0.1484,
+    }
+    cells = [Cell(*key, None, ours, f"re-scored with {model}", None) for key, ours in numbers.items()]
+    found = _of_gpt2(printed("niu_penn"), [model], cells)
+    filled = {key: (cell.ours, cell.agrees) for key, cell in found.items() if cell.ours is not None}
+    assert filled == {
+        ("Table 2", "GPT-2 models, Raw", "GPT-2 LOG"): (0.1839, True),
+        ("Table 3", "GPT-2 models, Norm", "GPT-2 EXP"): (0.5, False),
+        # The paper's rows of GPT-2 and GPT-2 XL are swapped in Table 5.
+        ("Table 5", "GPT-2, Raw", "LOG lower"): (0.1484, False),
+    }
+    assert found["Table 2", "GPT-2 models, Raw", "GPT-2 XL LOG"].source == "not available"
