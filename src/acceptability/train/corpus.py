@@ -157,7 +157,7 @@ def _zstandard(path: Path) -> Any:
     try:
         import zstandard
     except ImportError as error:
-        raise MissingExtra(path.name, "the package zstandard", "zstandard") from error
+        raise MissingExtra(path.name, "the package zstandard", "'acceptability[data]'") from error
     # Its own error is no OSError: it is told apart by its first bytes.
     with path.open("rb") as opened:
         if opened.read(4) != b"\x28\xb5\x2f\xfd":
