@@ -36,7 +36,7 @@ def test_plain_and_packed_files_are_the_same_text(tmp_path: Path) -> None:
 def test_zstandard_needs_its_package(tmp_path: Path, monkeypatch) -> None:
     path = written(tmp_path / "a.txt.zst", b"\x28\xb5\x2f\xfd")
     monkeypatch.setitem(sys.modules, "zstandard", None)
-    with pytest.raises(MissingExtra, match="pip install zstandard"):
+    with pytest.raises(MissingExtra, match=r"pip install 'acceptability\[data\]'"):
         counts(open_corpus([path]))
 
 
