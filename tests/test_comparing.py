@@ -175,3 +175,53 @@ def test_what_differs_needs_a_measure_that_contrasts_meet(typed) -> None:
     done = typed("suite.csv", *files, "-M", "PBC", "--differing", "pairs.csv", code=1)
     assert "--differing needs a measure" in done.stderr
     assert "needs two models" in typed("suite.csv", "--scores", "good.csv", code=1).stderr
+
+
+def shifted(scale: float, shift: float, seed: int, model: str) -> Scores:
+    """Scores by which better sentences lie above worse ones, on a scale of the model's own."""
+    noise = np.random.default_rng(seed).normal(size=len(SUITE.sentences))
+    return Scores(
+        {each.id: scale * (shift * each.label + float(gap)) for each, gap in zip(SUITE.sentences, noise, strict=True)},
+        model,
+    )
+
+
+@pytest.mark.parametrize("measure", ["UnpairedAUC", "AUC"])
+def test_what_lies_above_what_is_kept_when_models_are_swapped(measure: str) -> None:
+    """Better and worse sentences are on one scale: with a scale for each nothing would lie above anything."""
+    (found,) = compare(SUITE, [shifted(1, 3, 0, "apart"), shifted(100, 0, 1, "mixed")], [measure], draws=200)
+    assert found.difference > 0.3
+    assert found.p == pytest.approx(1 / 201)
+
+
+def rated(seed: int) -> tuple[Suite, Scores, Scores]:
+    generator = np.random.default_rng(seed)
+    sentences = [Sentence(str(i), f"s{i}", rating=float(generator.normal())) for i in range(60)]
+    suite = Suite("rated", tuple(sentences), tuple(contrast(*sentences[i : i + 2]) for i in range(0, 60, 2)))
+    near = {each.id: each.rating + 3 * float(generator.normal()) for each in sentences}
+    return suite, Scores(near, "near"), Scores({each.id: float(generator.normal()) for each in sentences}, "far")
+
+
+@pytest.mark.parametrize("kind", ["pearson", "spearman", "kendall"])
+def test_gaps_are_swapped_on_one_scale(kind: str) -> None:
+    suite, near, far = rated(3)
+    large = Scores({name: 1000 * value for name, value in near.values.items()}, "large")
+    measure = [f"DeltaCorrelation(kind={kind!r})"]
+    (one,), (two,) = (compare(suite, [each, far], measure, draws=200) for each in (near, large))
+    assert one.difference == pytest.approx(two.difference)
+    assert one.p == two.p
+
+
+def test_a_value_that_depends_on_the_scale_has_no_permutation_test() -> None:
+    one, two = (shifted(4, 1, seed, str(seed)) for seed in (0, 1))
+    (found,) = compare(SUITE, [one, two], ["PBC(scale='exp')"], draws=200)
+    assert found.difference is not None
+    assert found.p is None
+    assert any("depends on the scale" in note for note in found.notes)
+
+
+def test_a_model_that_says_the_same_of_everything_can_be_tested() -> None:
+    constant = Scores(dict.fromkeys(GOOD.values, 1.0), "constant")
+    (found,) = compare(SUITE, [shifted(1, 3, 0, "apart"), constant], ["AUC"], draws=200)
+    assert found.second_value == 0.5
+    assert found.p == pytest.approx(1 / 201)

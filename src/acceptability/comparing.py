@@ -18,7 +18,7 @@ from acceptability.stats.permutation import permutation_test
 from acceptability.stats.shares import McNemar, mcnemar
 from acceptability.types import Scores, Suite, Units
 
-_ON_A_SCALE_OF_ITS_OWN = ("score", "better", "worse")
+_ON_A_SCALE_OF_ITS_OWN = ("score", "better", "worse", "gap")
 """Columns that are in a model's own units: they are standardised before what two models said is swapped."""
 
 
