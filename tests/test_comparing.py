@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -225,3 +226,42 @@ def test_a_model_that_says_the_same_of_everything_can_be_tested() -> None:
     (found,) = compare(SUITE, [shifted(1, 3, 0, "apart"), constant], ["AUC"], draws=200)
     assert found.second_value == 0.5
     assert found.p == pytest.approx(1 / 201)
+
+
+def test_rows_outside_all_groups_are_told() -> None:
+    sentences = [replace(each, tags=each.tags if each.tags["kind"] != "c" else {}) for each in SUITE.sentences]
+    pairs = tuple(contrast(*sentences[i : i + 2]) for i in range(0, len(sentences), 2))
+    *_, macro = compare(Suite("torn", tuple(sentences), pairs), [GOOD, POOR], ["PairAccuracy"], by="kind")
+    assert macro.n == 40
+    assert macro.notes == ("20 rows without the tag 'kind' are in no group",)
+    assert [len(each) for each in macro.units] == [60, 60]
+
+
+def test_the_value_that_is_defined_is_told_beside_the_one_that_is_not() -> None:
+    constant = Scores(dict.fromkeys(GOOD.values, 1.0), "constant")
+    (found,) = compare(SUITE, [GOOD, constant], ["PBC"], draws=50)
+    assert found.first_value is not None
+    assert (found.second_value, found.difference, found.p) == (None, None, None)
+    assert found.reason.startswith("constant: ")
+
+
+def test_scores_without_z_scores_stop_no_other_measure() -> None:
+    constant = Scores(dict.fromkeys(GOOD.values, 1.0), "constant")
+    pairs, adc = compare(SUITE, [GOOD, constant], ["PairAccuracy", "ADC"], draws=50)
+    assert pairs.difference == 45 / 60
+    assert (adc.difference, adc.n) == (None, 0)
+    assert "no z-scores" in adc.reason
+
+
+def test_an_interval_without_width_is_told_to_say_little() -> None:
+    (found,) = compare(SUITE, [GOOD, GOOD], ["PairAccuracy"])
+    assert (found.low, found.high) == (0, 0)
+    assert any("alike" in note for note in found.notes)
+
+
+def test_what_the_second_model_lacks_is_told_too() -> None:
+    """A set whose scores are all the same has no correlation: here for the second model alone."""
+    flat = Scores({**GOOD.values, **{name: 1.0 for name in GOOD.values if name.startswith("a")}}, "flat")
+    (found,) = compare(SUITE, [GOOD, flat], ["PBC(per='kind')"], draws=50)
+    assert "2 shared, of 3 and 2" in found.signature
+    assert "1 sets without different scores left out" in found.notes

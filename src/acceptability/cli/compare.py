@@ -98,7 +98,7 @@ def command(
 def _show(found: Sequence[Comparison]) -> None:
     print_table(comparison_table(found))
     said = [f"{each.measure} {each.group or 'all'}: {each.reason}" for each in found if each.reason]
-    said += [note for each in found for note in each.notes]
+    said += [f"{each.measure} {each.group or 'all'}: {note}" for each in found for note in each.notes]
     for line in dict.fromkeys([*said, *(each.signature for each in found if not each.group)]):
         talk(line)
 
