@@ -265,3 +265,19 @@ def test_what_the_second_model_lacks_is_told_too() -> None:
     (found,) = compare(SUITE, [GOOD, flat], ["PBC(per='kind')"], draws=50)
     assert "2 shared, of 3 and 2" in found.signature
     assert "1 sets without different scores left out" in found.notes
+
+
+def test_two_reductions_of_one_model_are_told_apart_where_they_differ(typed, tmp_path: Path) -> None:
+    (tmp_path / "long.csv").write_text("id,good,bad\n1,Cats sleep.,Cats sleep and sleep.\n2,A b c d.,A b.\n")
+    options = ("--reduce", "lp", "--reduce", "mean_lp", "-M", "PairAccuracy", "--differing", "pairs.csv")
+    typed("long.csv", "-m", "uniform", *options)
+    with (tmp_path / "pairs.csv").open(encoding="utf-8", newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert (row["first"], row["second"]) == ("uniform lp()", "uniform mean_lp()")
+
+
+def test_what_cannot_differ_is_refused_before_a_model_is_asked(typed) -> None:
+    said = typed("suite.csv", "-m", "uniform", "--scores", "good.csv", "-M", "PBC", "--differing", "d.csv", code=1)
+    assert "--differing needs a measure" in said.stderr
+    assert "queries" not in said.stderr
+    assert not said.stdout
