@@ -151,13 +151,13 @@ def _read(name: str, content: bytes) -> FileTable:
         if key in numbers:
             raise SuiteError(f"{name}, line {line}: the {unit} {key!r} stands there twice")
         numbers[key] = number
-    row = next((key for key in _UNKNOWN if key in numbers), None)
+    for_unknown = next((key for key in _UNKNOWN if key in numbers), None)
     unknown = None
     if kind == "count":
-        total = sum(numbers.values()) + len(numbers) + (row is None)
+        total = sum(numbers.values()) + len(numbers) + (for_unknown is None)
         numbers = {key: math.log((count + 1) / total) for key, count in numbers.items()}
         unknown = math.log(1 / total)
-    unknown = numbers[row] if row else unknown
+    unknown = numbers[for_unknown] if for_unknown else unknown
     is_lower = all(key == key.lower() for key in numbers if key not in _UNKNOWN)
     title = Path(name).name
     return FileTable(title, unit, numbers, unknown, is_lower, f"{title}#{fingerprint([content])}")
