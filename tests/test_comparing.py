@@ -97,6 +97,7 @@ def test_clusters_are_drawn_and_swapped_whole() -> None:
     (found,) = compare(SUITE, [GOOD, POOR], ["PairAccuracy"], bootstrap=Bootstrap(by="kind"))
     assert found.p == 0.5, "of the 8 ways to swap three kinds, of which one differs by nothing, half are as far out"
     assert "by=kind" in found.signature
+    assert (found.only_first, found.mcnemar_p) == (11, None), "McNemar's test would take rows as independent"
 
 
 def test_what_is_undefined_says_why_and_stops_nothing() -> None:

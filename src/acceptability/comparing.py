@@ -34,7 +34,7 @@ class Comparison:
         p: Of a permutation test, two-sided: how often a difference as large comes of swapping the two models.
         holm, benjamini_hochberg: p, corrected for the number of groups; None outside groups.
         only_first, only_second: Where a row is right or wrong: how many only one of the models gets right.
-        mcnemar_p: Of McNemar's exact test on these.
+        mcnemar_p: Of McNemar's exact test on these, which takes rows as independent: None where clusters are drawn.
         odds_ratio: ``only_first / only_second``.
         reason: Why there is no difference, where it is undefined.
     """
@@ -216,7 +216,7 @@ def _tested(found: Comparison, measure: Measure, how: Tests) -> Comparison:
         p=p,
         only_first=counts.only_first if counts else None,
         only_second=counts.only_second if counts else None,
-        mcnemar_p=counts.p if counts else None,
+        mcnemar_p=counts.p if counts and not how.bootstrap.by else None,
         odds_ratio=counts.odds_ratio if counts else None,
         notes=tuple(filter(None, (interval.note, untested))),
     )
