@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -96,6 +97,7 @@ def test_clusters_are_drawn_and_swapped_whole() -> None:
     (found,) = compare(SUITE, [GOOD, POOR], ["PairAccuracy"], bootstrap=Bootstrap(by="kind"))
     assert found.p == 0.5, "of the 8 ways to swap three kinds, of which one differs by nothing, half are as far out"
     assert "by=kind" in found.signature
+    assert (found.only_first, found.mcnemar_p) == (11, None), "McNemar's test would take rows as independent"
 
 
 def test_what_is_undefined_says_why_and_stops_nothing() -> None:
@@ -175,3 +177,108 @@ def test_what_differs_needs_a_measure_that_contrasts_meet(typed) -> None:
     done = typed("suite.csv", *files, "-M", "PBC", "--differing", "pairs.csv", code=1)
     assert "--differing needs a measure" in done.stderr
     assert "needs two models" in typed("suite.csv", "--scores", "good.csv", code=1).stderr
+
+
+def shifted(scale: float, shift: float, seed: int, model: str) -> Scores:
+    """Scores by which better sentences lie above worse ones, on a scale of the model's own."""
+    noise = np.random.default_rng(seed).normal(size=len(SUITE.sentences))
+    return Scores(
+        {each.id: scale * (shift * each.label + float(gap)) for each, gap in zip(SUITE.sentences, noise, strict=True)},
+        model,
+    )
+
+
+@pytest.mark.parametrize("measure", ["UnpairedAUC", "AUC"])
+def test_what_lies_above_what_is_kept_when_models_are_swapped(measure: str) -> None:
+    """Better and worse sentences are on one scale: with a scale for each nothing would lie above anything."""
+    (found,) = compare(SUITE, [shifted(1, 3, 0, "apart"), shifted(100, 0, 1, "mixed")], [measure], draws=200)
+    assert found.difference > 0.3
+    assert found.p == pytest.approx(1 / 201)
+
+
+def rated(seed: int) -> tuple[Suite, Scores, Scores]:
+    generator = np.random.default_rng(seed)
+    sentences = [Sentence(str(i), f"s{i}", rating=float(generator.normal())) for i in range(60)]
+    suite = Suite("rated", tuple(sentences), tuple(contrast(*sentences[i : i + 2]) for i in range(0, 60, 2)))
+    near = {each.id: each.rating + 3 * float(generator.normal()) for each in sentences}
+    return suite, Scores(near, "near"), Scores({each.id: float(generator.normal()) for each in sentences}, "far")
+
+
+@pytest.mark.parametrize("kind", ["pearson", "spearman", "kendall"])
+def test_gaps_are_swapped_on_one_scale(kind: str) -> None:
+    suite, near, far = rated(3)
+    large = Scores({name: 1000 * value for name, value in near.values.items()}, "large")
+    measure = [f"DeltaCorrelation(kind={kind!r})"]
+    (one,), (two,) = (compare(suite, [each, far], measure, draws=200) for each in (near, large))
+    assert one.difference == pytest.approx(two.difference)
+    assert one.p == two.p
+
+
+def test_a_value_that_depends_on_the_scale_has_no_permutation_test() -> None:
+    one, two = (shifted(4, 1, seed, str(seed)) for seed in (0, 1))
+    (found,) = compare(SUITE, [one, two], ["PBC(scale='exp')"], draws=200)
+    assert found.difference is not None
+    assert found.p is None
+    assert any("depends on the scale" in note for note in found.notes)
+
+
+def test_a_model_that_says_the_same_of_everything_can_be_tested() -> None:
+    constant = Scores(dict.fromkeys(GOOD.values, 1.0), "constant")
+    (found,) = compare(SUITE, [shifted(1, 3, 0, "apart"), constant], ["AUC"], draws=200)
+    assert found.second_value == 0.5
+    assert found.p == pytest.approx(1 / 201)
+
+
+def test_rows_outside_all_groups_are_told() -> None:
+    sentences = [replace(each, tags=each.tags if each.tags["kind"] != "c" else {}) for each in SUITE.sentences]
+    pairs = tuple(contrast(*sentences[i : i + 2]) for i in range(0, len(sentences), 2))
+    *_, macro = compare(Suite("torn", tuple(sentences), pairs), [GOOD, POOR], ["PairAccuracy"], by="kind")
+    assert macro.n == 40
+    assert macro.notes == ("20 rows without the tag 'kind' are in no group",)
+    assert [len(each) for each in macro.units] == [60, 60]
+
+
+def test_the_value_that_is_defined_is_told_beside_the_one_that_is_not() -> None:
+    constant = Scores(dict.fromkeys(GOOD.values, 1.0), "constant")
+    (found,) = compare(SUITE, [GOOD, constant], ["PBC"], draws=50)
+    assert found.first_value is not None
+    assert (found.second_value, found.difference, found.p) == (None, None, None)
+    assert found.reason.startswith("constant: ")
+
+
+def test_scores_without_z_scores_stop_no_other_measure() -> None:
+    constant = Scores(dict.fromkeys(GOOD.values, 1.0), "constant")
+    pairs, adc = compare(SUITE, [GOOD, constant], ["PairAccuracy", "ADC"], draws=50)
+    assert pairs.difference == 45 / 60
+    assert (adc.difference, adc.n) == (None, 0)
+    assert "no z-scores" in adc.reason
+
+
+def test_an_interval_without_width_is_told_to_say_little() -> None:
+    (found,) = compare(SUITE, [GOOD, GOOD], ["PairAccuracy"])
+    assert (found.low, found.high) == (0, 0)
+    assert any("alike" in note for note in found.notes)
+
+
+def test_what_the_second_model_lacks_is_told_too() -> None:
+    """A set whose scores are all the same has no correlation: here for the second model alone."""
+    flat = Scores({**GOOD.values, **{name: 1.0 for name in GOOD.values if name.startswith("a")}}, "flat")
+    (found,) = compare(SUITE, [GOOD, flat], ["PBC(per='kind')"], draws=50)
+    assert "2 shared, of 3 and 2" in found.signature
+    assert "1 sets without different scores left out" in found.notes
+
+
+def test_two_reductions_of_one_model_are_told_apart_where_they_differ(typed, tmp_path: Path) -> None:
+    (tmp_path / "long.csv").write_text("id,good,bad\n1,Cats sleep.,Cats sleep and sleep.\n2,A b c d.,A b.\n")
+    options = ("--reduce", "lp", "--reduce", "mean_lp", "-M", "PairAccuracy", "--differing", "pairs.csv")
+    typed("long.csv", "-m", "uniform", *options)
+    with (tmp_path / "pairs.csv").open(encoding="utf-8", newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert (row["first"], row["second"]) == ("uniform lp()", "uniform mean_lp()")
+
+
+def test_what_cannot_differ_is_refused_before_a_model_is_asked(typed) -> None:
+    said = typed("suite.csv", "-m", "uniform", "--scores", "good.csv", "-M", "PBC", "--differing", "d.csv", code=1)
+    assert "--differing needs a measure" in said.stderr
+    assert "queries" not in said.stderr
+    assert not said.stdout

@@ -119,3 +119,33 @@ def test_constants_are_fitted_by_command(typed, data: Path) -> None:
 def test_what_cannot_be_fitted_says_why(typed) -> None:
     missing = typed("link", "suite.csv", "-m", "uniform", "--unigrams", "counts.tsv", code=1).stderr
     assert "counts.tsv" in missing
+
+
+def test_what_nobody_rated_is_told() -> None:
+    some = Suite("some", (*(SENTENCES), Sentence("unrated", "Nobody rated this.")))
+    (found,) = correlate_all(some, [Scores({**ONE.values, "unrated": 0.0}, "one", notes=("said of the scores",))])
+    assert found.n == len(SENTENCES)
+    assert found.notes == (f"1 of {len(SENTENCES) + 1} that nobody rated left out", "said of the scores")
+    assert found.row()["notes"] == "; ".join(found.notes)
+    bare = Suite("bare", tuple(Sentence(each.id, each.text) for each in SENTENCES))
+    with pytest.raises(MeasureError, match="nobody rated suite 'bare', so a correlation needs the scores of two"):
+        correlate_all(bare, [ONE])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--of", "gaps"), "has no contrasts, and so no gaps"),
+        (("--kind", "tau"), "kind is 'tau'"),
+        (("--score-columns", "id=a,score=b"), "--score-columns tells how a file of scores is to be read"),
+    ],
+)
+def test_bad_questions_are_refused_before_a_model_is_asked(typed, options: tuple[str, ...], message: str) -> None:
+    said = typed("correlate", "suite.csv", "-m", "uniform", *options, code=1).stderr
+    assert message in said
+    assert "queries" not in said
+
+
+def test_a_reduction_of_files_is_refused(typed) -> None:
+    said = typed("correlate", "suite.csv", "--scores", "one.csv", "--reduce", "slor", code=1).stderr
+    assert "--reduce is for models" in said

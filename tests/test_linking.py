@@ -145,3 +145,17 @@ def test_what_is_missing_is_named(unigrams: str) -> None:
         fit_morcela(suite, said, unigrams, folds=1)
     with pytest.raises(MeasureError, match="no ratings"):
         fit_morcela(Suite("m", (Sentence("a", "x"),)), said, unigrams)
+
+
+def test_the_signature_names_the_model_and_the_notes_what_the_table_lacks(tmp_path: Path) -> None:
+    suite, said = made()
+    table = tmp_path / "few.tsv"
+    table.write_text("word\tcount\n" + "".join(f"{word}\t{2**i}\n" for i, word in enumerate(WORDS[:9])))
+    found = fit_morcela(suite, said, str(table), folds=4, model="toy(seed=1)")
+    fields = parse(found.signature)
+    assert fields["model"] == "toy(seed=1)"
+    assert fields["ratings"] == "standardised(ddof=0)"
+    assert "acceptability" in fields
+    units = [token for each in said.values() for token in each.tokens]
+    lacking = sum(token not in WORDS[:9] for token in units)
+    assert found.notes[-1].startswith(f"{lacking} of {len(units)} words are not in few.tsv#")

@@ -149,3 +149,12 @@ def test_a_comparison_is_paired() -> None:
 def test_a_suite_without_anything_to_measure() -> None:
     with pytest.raises(MeasureError, match="neither contrasts"):
         evaluate(Suite("bare", (Sentence("a", "x"),)), ["uniform"])
+
+
+def test_scores_without_z_scores_stop_no_other_measure() -> None:
+    sentences = tuple(Sentence(str(i), f"s{i}", rating=float(i)) for i in range(4))
+    suite = Suite("rated", sentences, (contrast(sentences[1], sentences[0]), contrast(sentences[3], sentences[2])))
+    pairs, adc = measure(suite, Scores(dict.fromkeys("0123", 1.0), "constant"), ["PairAccuracy", "ADC"])
+    assert pairs.value == 0
+    assert (adc.value, adc.n) == (None, 0)
+    assert "no z-scores" in adc.reason

@@ -163,3 +163,23 @@ def test_too_few_words_is_an_error(table: str) -> None:
         registry.make("reduction", f"word_lp_min(k=2, unigrams={table!r})")(said([-1.0]))
     with pytest.raises(ScoreError, match="from 1"):
         registry.make("reduction", "word_lp_min(k=0)")
+
+
+@pytest.mark.parametrize("unknown", ["<unk>", "<UNK>"])
+def test_a_row_for_unknown_words_takes_all_that_is_left(tmp_path, unknown: str) -> None:
+    """With that row nothing else is unseen, and all shares sum to 1; its capitals are none of the table's."""
+    path = tmp_path / "u.tsv"
+    path.write_text(f"word\tcount\nthe\t7\ncat\t2\n{unknown}\t3\n")
+    table = load_unigrams(str(path))
+    assert [math.exp(table.logprob(each)) for each in ("The", "cat", "zebra")] == pytest.approx(
+        [8 / 15, 3 / 15, 4 / 15]
+    )
+
+
+def test_a_listed_word_as_rare_as_unknown_ones_is_listed(tmp_path) -> None:
+    path = tmp_path / "u.tsv"
+    path.write_text("word\tlogprob\nthe\t-1\ncat\t-3\n<unk>\t-3\n")
+    slor = registry.make("reduction", f"slor(unigrams={str(path)!r})")
+    assert slor.coverage(said([-1.0, -2.0, -3.0], "The cat sneezed")) == (1, 3)
+    english = registry.make("reduction", "slor(unigrams='wordfreq:en')")
+    assert english.coverage(said([-1.0, -2.0], "The zzzzqqq")) == (1, 2)

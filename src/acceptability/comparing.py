@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from acceptability.errors import MeasureError, Undefined
-from acceptability.measuring import checked_measures, grouped_rows, signed_fields
+from acceptability.measuring import checked_measures, grouped_rows, left_out, signed_fields
 from acceptability.protocols import Measure
 from acceptability.scoring import as_suite
 from acceptability.signature import parse, sign
@@ -18,8 +18,10 @@ from acceptability.stats.permutation import permutation_test
 from acceptability.stats.shares import McNemar, mcnemar
 from acceptability.types import Scores, Suite, Units
 
-_ON_A_SCALE_OF_ITS_OWN = ("score", "better", "worse")
+_ON_A_SCALE_OF_ITS_OWN = ("score", "better", "worse", "gap")
 """Columns that are in a model's own units: they are standardised before what two models said is swapped."""
+
+_NO_ROWS = Units((), {}, ())
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +34,7 @@ class Comparison:
         p: Of a permutation test, two-sided: how often a difference as large comes of swapping the two models.
         holm, benjamini_hochberg: p, corrected for the number of groups; None outside groups.
         only_first, only_second: Where a row is right or wrong: how many only one of the models gets right.
-        mcnemar_p: Of McNemar's exact test on these.
+        mcnemar_p: Of McNemar's exact test on these, which takes rows as independent: None where clusters are drawn.
         odds_ratio: ``only_first / only_second``.
         reason: Why there is no difference, where it is undefined.
     """
@@ -120,8 +122,13 @@ def _compared(
     suite: Suite, measure: Measure, models: tuple[Scores, Scores], by: str | None, how: Tests
 ) -> Iterator[Comparison]:
     """Yield the comparison over all rows, over each group, and over the mean of groups."""
-    one, two, shared = _shared(measure.units(suite, models[0]), measure.units(suite, models[1]))
-    notes = tuple(dict.fromkeys((*one.notes, *models[0].notes, *models[1].notes)))
+    try:
+        one, two, shared = _shared(measure.units(suite, models[0]), measure.units(suite, models[1]))
+    except Undefined as error:
+        nothing = _nothing(suite, measure, models, (_NO_ROWS, _NO_ROWS), how, group=None, shared="")
+        yield replace(nothing, reason=str(error))
+        return
+    notes = tuple(dict.fromkeys((*one.notes, *two.notes, *models[0].notes, *models[1].notes)))
     overall = _comparison(suite, measure, models, (one, two), how, group=None, shared=shared)
     yield replace(overall, notes=(*notes, *overall.notes))
     if not by:
@@ -134,7 +141,8 @@ def _compared(
     ]
     yield from _corrected(found)
     if found:
-        yield _macro(found, list(parts.values()), measure, by, how)
+        macro = _macro(found, list(parts.values()), measure, by, how)
+        yield replace(macro, units=(one, two), notes=(*left_out(len(one) - macro.n, by), *macro.notes))
 
 
 def _comparison(
@@ -147,11 +155,31 @@ def _comparison(
     group: str | None,
     shared: str,
 ) -> Comparison:
+    nothing = _nothing(suite, measure, models, units, how, group=group, shared=shared)
+    first, no_first = _value(measure, units[0], nothing.first)
+    second, no_second = _value(measure, units[1], nothing.second)
+    found = replace(nothing, first_value=first, second_value=second)
+    if first is None or second is None:
+        return replace(found, reason="; ".join(filter(None, (no_first, no_second))))
+    return _tested(found, measure, how)
+
+
+def _nothing(
+    suite: Suite,
+    measure: Measure,
+    models: tuple[Scores, Scores],
+    units: tuple[Units, Units],
+    how: Tests,
+    *,
+    group: str | None,
+    shared: str,
+) -> Comparison:
+    """Return a comparison without numbers."""
     first, second = models
     fields = dict(signed_fields(suite, first, measure, group, len(units[0]), how.bootstrap))
     fields["model"] += f" minus {second.signature or second.model}"
     fields |= {"rows": shared} if shared else {}
-    nothing = Comparison(
+    return Comparison(
         repr(measure),
         suite.name,
         group,
@@ -162,11 +190,14 @@ def _comparison(
         sign(repr(measure), fields | {"test": how.signature}),
         units,
     )
+
+
+def _value(measure: Measure, units: Units, model: str) -> tuple[float | None, str]:
+    """Return a model's value, or why it has none."""
     try:
-        values = measure.value(units[0]), measure.value(units[1])
+        return measure.value(units), ""
     except Undefined as error:
-        return replace(nothing, reason=str(error))
-    return _tested(replace(nothing, first_value=values[0], second_value=values[1]), measure, how)
+        return None, f"{model}: {error}"
 
 
 def _tested(found: Comparison, measure: Measure, how: Tests) -> Comparison:
@@ -185,7 +216,7 @@ def _tested(found: Comparison, measure: Measure, how: Tests) -> Comparison:
         p=p,
         only_first=counts.only_first if counts else None,
         only_second=counts.only_second if counts else None,
-        mcnemar_p=counts.p if counts else None,
+        mcnemar_p=counts.p if counts and not how.bootstrap.by else None,
         odds_ratio=counts.odds_ratio if counts else None,
         notes=tuple(filter(None, (interval.note, untested))),
     )

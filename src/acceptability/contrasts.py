@@ -65,8 +65,8 @@ class TargetContrasts:
 
     def _is_tied(self, each: Contrast) -> bool:
         better, worse = (self.suite.by_id[name] for name in (each.better, each.worse))
-        end = better.regions[REGION][1]
-        return self.scores[each.better] == self.scores[each.worse] and better.text[:end] == worse.text[:end]
+        read = (member.text[: member.regions[REGION][1]] for member in (better, worse))
+        return self.scores[each.better] == self.scores[each.worse] and next(read) == next(read)
 
 
 @dataclass(frozen=True, eq=False)

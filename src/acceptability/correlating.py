@@ -14,7 +14,8 @@ from acceptability.scoring import as_suite
 from acceptability.signature import sign
 from acceptability.spelling import write
 from acceptability.stats.corrections import benjamini_hochberg, holm
-from acceptability.stats.correlations import correlation_matrix
+from acceptability.stats.correlations import KINDS, correlation_matrix
+from acceptability.stats.samples import check_choice
 from acceptability.types import Floats, Scores, Suite
 
 PEOPLE = "people"
@@ -29,6 +30,7 @@ class Correlated:
         low, high: Its interval (Fisher's), None where there is none.
         p: Two-sided; ``holm`` and ``benjamini_hochberg`` are corrected for the number of correlations.
         n: How many sentences or contrasts it rests on.
+        notes: What was left out.
     """
 
     first: str
@@ -42,10 +44,11 @@ class Correlated:
     n: int
     signature: str
     reason: str | None = None
+    notes: tuple[str, ...] = ()
 
     def row(self) -> dict[str, object]:
         """Return the correlation as one flat row, for JSON and tables."""
-        return dict(vars(self))
+        return vars(self) | {"notes": "; ".join(self.notes)}
 
 
 def correlate_all(
@@ -59,10 +62,10 @@ def correlate_all(
         kind: "pearson", "spearman" or "kendall".
     """
     suite = as_suite(suite)
-    ways: dict[str, Callable[[Suite, Sequence[Scores]], dict[str, Floats]]] = {"scores": _scores, "gaps": _gaps}
-    if of not in ways:
-        raise MeasureError(f"correlations are of 'scores' or of 'gaps', not of {of!r}")
-    columns = ways[of](suite, scores)
+    check_correlations(suite, of, kind)
+    columns = _WAYS[of](suite, scores)
+    if len(columns) < 2:
+        raise MeasureError(f"nobody rated suite {suite.name!r}, so a correlation needs the scores of two models")
     found = correlation_matrix(columns, kind)
     ps = [each.correlation.p if each.correlation else None for each in found]
     n = len(next(iter(columns.values())))
@@ -73,6 +76,9 @@ def correlate_all(
         "acceptability": __version__,
     }
     signature = sign(write("correlate", {"of": of, "kind": kind}), fields)
+    everything = len(suite.sentences if of == "scores" else suite.contrasts)
+    unrated = (f"{everything - n} of {everything} that nobody rated left out",) if everything > n else ()
+    notes = tuple(dict.fromkeys((*unrated, *(note for each in scores for note in each.notes))))
     return [
         Correlated(
             each.first,
@@ -86,9 +92,19 @@ def correlate_all(
             n,
             signature,
             each.reason,
+            notes,
         )
         for each, p, strict, lenient in zip(found, ps, holm(ps), benjamini_hochberg(ps), strict=True)
     ]
+
+
+def check_correlations(suite: Suite, of: str, kind: str) -> None:
+    """Refuse correlations that the suite cannot give, before anything is scored."""
+    if of not in _WAYS:
+        raise MeasureError(f"correlations are of 'scores' or of 'gaps', not of {of!r}")
+    check_choice("kind", kind, KINDS)
+    if of == "gaps" and not suite.contrasts:
+        raise MeasureError(f"suite {suite.name!r} has no contrasts, and so no gaps. Ask for the correlation of scores.")
 
 
 def _scores(suite: Suite, scores: Sequence[Scores]) -> dict[str, Floats]:
@@ -99,8 +115,6 @@ def _scores(suite: Suite, scores: Sequence[Scores]) -> dict[str, Floats]:
 
 
 def _gaps(suite: Suite, scores: Sequence[Scores]) -> dict[str, Floats]:
-    if not suite.contrasts:
-        raise MeasureError(f"suite {suite.name!r} has no contrasts, and so no gaps. Ask for the correlation of scores.")
     ratings = {each.id: each.rating for each in suite.sentences if each.rating is not None}
     rated = [each for each in suite.contrasts if each.better in ratings and each.worse in ratings]
     kept = rated or suite.contrasts
@@ -109,6 +123,9 @@ def _gaps(suite: Suite, scores: Sequence[Scores]) -> dict[str, Floats]:
         name: given.of(each.better for each in kept) - given.of(each.worse for each in kept)
         for name, given in _named(scores).items()
     }
+
+
+_WAYS: dict[str, Callable[[Suite, Sequence[Scores]], dict[str, Floats]]] = {"scores": _scores, "gaps": _gaps}
 
 
 def _named(scores: Sequence[Scores]) -> dict[str, Scores]:

@@ -7,21 +7,22 @@ on sentences that they were not fitted to, beside SLOR and the plain log-probabi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from acceptability import __version__
 from acceptability.errors import MeasureError, ScoreError, Undefined
 from acceptability.measures.correlation import pearson
 from acceptability.measures.options import check_count
-from acceptability.measures.rows import rated, ratings_z
+from acceptability.measures.rows import rated, ratings_are_z, ratings_z
 from acceptability.reductions import Morcela
 from acceptability.signature import sign
 from acceptability.spelling import write
 from acceptability.types import Floats, Said, Suite, TokenScores
-from acceptability.unigrams import by_unit, load_unigrams
+from acceptability.unigrams import by_unit, coverage, load_unigrams
 
 LINKS = ("morcela", "slor", "lp")
 
@@ -59,7 +60,14 @@ class _Sums:
 
 
 def fit_morcela(
-    suite: Suite, said: Mapping[str, Said], unigrams: str, *, group: str = "", folds: int = 10, seed: int = 0
+    suite: Suite,
+    said: Mapping[str, Said],
+    unigrams: str,
+    *,
+    group: str = "",
+    folds: int = 10,
+    seed: int = 0,
+    model: str = "",
 ) -> Linking:
     """Return MORCELA's constants for a suite with ratings, and how well they do out of fold.
 
@@ -69,6 +77,7 @@ def fit_morcela(
         group: The tag whose sentences stay in one fold, such as ``item``; empty where each stands alone.
         folds: How many folds; the fewer, the more sentences each correlation rests on.
         seed: How groups are shuffled before they are dealt out to the folds.
+        model: The signature of the model that said it, which becomes part of this one's.
     """
     check_count("fit_morcela: folds", folds, 2)
     check_count("fit_morcela: seed", seed, 0)
@@ -93,10 +102,26 @@ def fit_morcela(
         len(ids),
         sign(
             write("fit_morcela", {"group": group, "folds": folds, "seed": seed}),
-            {"suite": suite.signature, "reduction": reduction.signature, "n": str(len(ids))},
+            {
+                "suite": suite.signature,
+                **({"model": model} if model else {}),
+                "reduction": reduction.signature,
+                "ratings": "z as given" if ratings_are_z(suite) else "standardised(ddof=0)",
+                "n": str(len(ids)),
+                "acceptability": __version__,
+            },
         ),
-        notes,
+        (*notes, *_lacking(ids, said, unigrams)),
     )
+
+
+def _lacking(ids: list[str], said: Mapping[str, Said], unigrams: str) -> Iterator[str]:
+    """Yield a note on what the unigram table does not list."""
+    table = load_unigrams(unigrams)
+    told = [found for each in ids if isinstance(found := said[each], TokenScores)]
+    lacking, units = np.sum([coverage(each, table) for each in told], axis=0).tolist()
+    if lacking:
+        yield f"{lacking} of {units} {table.unit}s are not in {table.signature}"
 
 
 def fitted(ratings: Floats, model: Floats, unigrams: Floats, units: Floats) -> tuple[float, float]:

@@ -112,7 +112,11 @@ def measure(
     suite, how = as_suite(suite), bootstrap or Bootstrap()
     results: list[Result] = []
     for each in checked_measures(suite, measures, by=by, resample_by=how.by):
-        units = each.units(suite, scores)
+        try:
+            units = each.units(suite, scores)
+        except Undefined as error:
+            results.append(_without_rows(suite, scores, each, how, str(error)))
+            continue
         results.append(_result(suite, scores, each, units, None, how))
         if by:
             results += _grouped(suite, scores, each, units, by, how)
@@ -188,12 +192,13 @@ def _macro(
         n=counted,
         signature=sign(fields.pop("measure"), fields),
         reason=f"undefined for {', '.join(lacking)}" if lacking else None,
-        notes=(*_left_out(n - counted, by), *_noted(found)),
+        notes=(*left_out(n - counted, by), *_noted(found)),
         units=None,
     )
 
 
-def _left_out(rows: int, by: str) -> tuple[str, ...]:
+def left_out(rows: int, by: str) -> tuple[str, ...]:
+    """Return a note on rows that are in no group."""
     return (f"{rows} rows without the tag {by!r} are in no group",) if rows else ()
 
 
@@ -224,6 +229,13 @@ def _result(suite: Suite, scores: Scores, measure: Measure, units: Units, group:
         notes=(*notes, *_noted(found)),
         units=units,
     )
+
+
+def _without_rows(suite: Suite, scores: Scores, measure: Measure, how: Bootstrap, reason: str) -> Result:
+    """Return the result of a measure that these scores give no rows at all, such as z-scores of equal scores."""
+    signature = sign(repr(measure), signed_fields(suite, scores, measure, None, 0, how))
+    about = repr(measure), scores.model, scores.reduction, suite.name
+    return Result(*about, None, None, None, None, 0, signature, reason=reason, notes=scores.notes)
 
 
 def signed_fields(

@@ -20,7 +20,7 @@ from acceptability.errors import ScoreError, shorten
 from acceptability.protocols import Reduction
 from acceptability.spelling import write
 from acceptability.types import Floats, LabelScores, Said, TokenScores
-from acceptability.unigrams import CHOICES, UnigramTable, by_unit, load_unigrams
+from acceptability.unigrams import CHOICES, UnigramTable, by_unit, coverage, load_unigrams
 
 
 def _tokens(said: Said, reduction: object) -> TokenScores:
@@ -116,8 +116,7 @@ class AgainstUnigrams(_Spelled):
 
     def coverage(self, said: Said) -> tuple[int, int]:
         """Return how many units the table does not list, and how many there are."""
-        unigrams = self.units(said)[1]
-        return int((unigrams == self.table.unknown).sum()), len(unigrams)
+        return coverage(_tokens(said, self), self.table)
 
 
 @dataclass(frozen=True, repr=False)

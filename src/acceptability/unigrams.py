@@ -6,12 +6,15 @@ A table is named in a reduction: ``slor(unigrams='wordfreq:en')`` or
 A file has two tab-separated columns under a header: ``word`` or ``token``, and
 ``count`` (smoothed by adding one, also for what the file lacks) or ``logprob``
 (natural logs; what the file lacks is an error). Words are looked up in lower case
-unless the file itself has capitals. A row ``<unk>`` stands for all that the file lacks.
+unless the file itself has capitals. A row ``<unk>`` (or ``<UNK>``) stands for all that the
+file lacks: one share for all such words together, which is right for a model that reads them as
+``<unk>``, and makes them too probable for one that tells them apart.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -28,6 +31,7 @@ CHOICES = "Choose unigrams='wordfreq:LANGUAGE' or unigrams='FILE.tsv' (word or t
 WORDFREQ_FLOOR = 1e-9
 """What a word is taken to have when wordfreq, which stops at one in 10^8, does not list it."""
 
+_UNKNOWN = ("<unk>", "<UNK>")
 _EDGES = " \t\n\"'“”‘’.,;:!?()[]{}…–—-"
 
 
@@ -44,9 +48,8 @@ class UnigramTable(Protocol):
         """Its name, and its content where that can change."""
         ...
 
-    @property
-    def unknown(self) -> float | None:
-        """What a unit gets that the table does not list; None if that is an error."""
+    def lists(self, unit: str) -> bool:
+        """Tell whether a word or token is in the table, so that nothing stands in for it."""
         ...
 
     def logprob(self, unit: str) -> float:
@@ -66,10 +69,11 @@ class WordFreq:
         """The table's name; wordfreq's data are fixed since its version 3.1."""
         return f"wordfreq:{self.language}(floor={WORDFREQ_FLOOR:g})"
 
-    @property
-    def unknown(self) -> float:
-        """The log of the floor."""
-        return math.log(WORDFREQ_FLOOR)
+    def lists(self, unit: str) -> bool:
+        """Tell whether the language's list has a word."""
+        from wordfreq import word_frequency
+
+        return bool(word_frequency(unit, self.language) > 0)
 
     def logprob(self, unit: str) -> float:
         """Return the log of a word's share of the language's words."""
@@ -89,9 +93,16 @@ class FileTable:
     is_lower: bool
     signature: str
 
+    def lists(self, unit: str) -> bool:
+        """Tell whether the file has a row for a word or token."""
+        return self._key(unit) in self.logprobs
+
+    def _key(self, unit: str) -> str:
+        return unit.lower() if self.is_lower and self.unit == "word" else unit
+
     def logprob(self, unit: str) -> float:
         """Return the log-probability of a word or token, or that of an unknown one."""
-        key = unit.lower() if self.is_lower and self.unit == "word" else unit
+        key = self._key(unit)
         found = self.logprobs.get(key, self.unknown)
         if found is None:
             raise ScoreError(f"{self.name} has no {self.unit} {key!r}, and log-probabilities cannot be smoothed")
@@ -140,23 +151,36 @@ def _read(name: str, content: bytes) -> FileTable:
         if key in numbers:
             raise SuiteError(f"{name}, line {line}: the {unit} {key!r} stands there twice")
         numbers[key] = number
+    for_unknown = next((key for key in _UNKNOWN if key in numbers), None)
     unknown = None
     if kind == "count":
-        total = sum(numbers.values()) + len(numbers) + 1
+        total = sum(numbers.values()) + len(numbers) + (for_unknown is None)
         numbers = {key: math.log((count + 1) / total) for key, count in numbers.items()}
         unknown = math.log(1 / total)
-    unknown = numbers.get("<unk>", unknown)
-    is_lower = all(key == key.lower() for key in numbers)
+    unknown = numbers[for_unknown] if for_unknown else unknown
+    is_lower = all(key == key.lower() for key in numbers if key not in _UNKNOWN)
     title = Path(name).name
     return FileTable(title, unit, numbers, unknown, is_lower, f"{title}#{fingerprint([content])}")
 
 
 def by_unit(said: TokenScores, table: UnigramTable) -> tuple[Floats, Floats]:
     """Return log-probabilities by model and by unigrams of the same units, words or tokens."""
+    spelled, logprobs = spelled_units(said, table)
+    return logprobs, np.array([table.logprob(each) for each in spelled])
+
+
+def spelled_units(said: TokenScores, table: UnigramTable) -> tuple[Sequence[str], Floats]:
+    """Return the units of a text as a table spells them, and the model's log-probability of each."""
     if table.unit == "token":
-        return said.logprobs.astype(np.float64), np.array([table.logprob(each) for each in said.tokens])
+        return said.tokens, said.logprobs.astype(np.float64)
     spelled, logprobs = words(said)
-    return logprobs, np.array([table.logprob(each.strip(_EDGES) or each) for each in spelled])
+    return [each.strip(_EDGES) or each for each in spelled], logprobs
+
+
+def coverage(said: TokenScores, table: UnigramTable) -> tuple[int, int]:
+    """Return how many units of a text a table does not list, and how many there are."""
+    spelled, _ = spelled_units(said, table)
+    return sum(not table.lists(each) for each in spelled), len(spelled)
 
 
 def words(said: TokenScores) -> tuple[list[str], Floats]:

@@ -103,3 +103,19 @@ def test_wrong_options_are_one_clear_line(run: Run, arguments: tuple[str, ...], 
     assert message in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
+
+
+def test_contrasts_outside_all_groups_are_told(run: Run, tmp_path: Path) -> None:
+    rows = [
+        {"id": "a", "text": "Cats sleep here.", "better_than": ["b"], "tags": {"kind": "x"}},
+        {"id": "b", "text": "Cats sleeps here.", "tags": {"kind": "x"}},
+        {"id": "c", "text": "Dogs bark here.", "better_than": ["d"]},
+        {"id": "d", "text": "Dogs barks here."},
+    ]
+    (tmp_path / "s.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    asked = ("-m", "uniform", "--by", "kind")
+    told = "1 rows without the tag 'kind' are in no group"
+    said = run(*asked).stderr
+    assert told in said
+    assert "contrasts tie" not in said, "a uniform model ties, but not because it reads the same words"
+    assert told in json.loads(run(*asked, "--json").stdout)["notes"]

@@ -78,3 +78,14 @@ def test_what_has_no_labels_or_no_yes_and_no_is_refused() -> None:
         rater_agreement(of_rows("toy", "yes-no", [[1, 0]]))
     with pytest.raises(MeasureError, match="needs yes-no"):
         rater_agreement(of_rows("toy", "likert", [[1, 0]]))
+
+
+LABELLED = tuple(Sentence(str(i), f"s{i}", label=i % 2) for i in range(1, 5))
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_two_raters_agree_alike_in_either_order(order: tuple[int, int]) -> None:
+    """One of them says yes to everything, which leaves Matthews' correlation undefined whoever comes first."""
+    answers = [[1, 1, 1, 1], [1, 0, 1, 0]]
+    found = rater_agreement(replace(of_rows("toy", "yes-no", [answers[each] for each in order]), sentences=LABELLED))
+    assert [*found.pairs.values()] == [Agreement(0.5, None, 4)]

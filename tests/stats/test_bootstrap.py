@@ -169,7 +169,8 @@ def test_rows_all_alike_get_the_exact_interval(method: str, value: float, low: f
 
 def test_rows_all_alike_but_neither_0_nor_1() -> None:
     found = interval(PairAccuracy(), rows([0.5] * 20), Bootstrap(100, method="bca"))
-    assert (found.low, found.high, found.note) == (0.5, 0.5, None)
+    assert (found.low, found.high) == (0.5, 0.5)
+    assert found.note.startswith("all resamples are alike")
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 100])
@@ -204,7 +205,7 @@ def test_no_interval_without_resamples_or_where_most_are_undefined() -> None:
     # Four hits are missed by about one in a hundred.
     found = interval(Moody(), rows([1.0] * 4 + [0.0] * 16), Bootstrap(1000))
     assert found.low == 1
-    assert found.note.endswith("of 1000 resamples are undefined and left out")
+    assert "of 1000 resamples are undefined and left out" in found.note
 
 
 def test_bca_says_where_it_cannot_be_had() -> None:

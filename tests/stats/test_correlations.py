@@ -136,3 +136,15 @@ def test_degenerate_variances() -> None:
         shapiro_wilk([1, 2])
     with pytest.raises(Undefined, match="same value"):
         shapiro_wilk([1, 1, 1])
+
+
+def test_perfect_order_is_exactly_one_whatever_ties_and_rounding_make_of_it() -> None:
+    values = np.array([1, 1, 2, 2, 3, 3, 3, 4, 5, 6.0])
+    for sign in (1, -1):
+        found = correlate(values, sign * values**3, "kendall")
+        assert (found.r, found.low, found.high) == (sign, None, None)
+
+
+def test_columns_that_follow_from_each_other_leave_the_test_undefined() -> None:
+    with pytest.raises(Undefined, match="follows from the other two"):
+        dependent(0.6, -0.6, 0.28, n=10)

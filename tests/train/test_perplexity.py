@@ -3,13 +3,16 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from acceptability.errors import CorpusError, ModelError, SpellingError
+from acceptability.models import load_model
 from acceptability.train import train
 from acceptability.train.corpus import open_corpus
 from acceptability.train.ngram import NGram
-from acceptability.train.perplexity import perplexity
+from acceptability.train.perplexity import _Total, perplexity
+from acceptability.types import TokenScores
 from tiny import SENTENCES
 
 
@@ -97,3 +100,19 @@ def test_words_may_be_counted_by_another_rule(text: Path) -> None:
     assert "words='split'" in split.signature
     with pytest.raises(SpellingError, match="expected one of spaces"):
         perplexity("uniform", corpus, eos="exclude", words="letters")
+
+
+@pytest.mark.parametrize(
+    ("tokens", "offsets", "words", "logprob"),
+    [
+        (("happy", " cats", "</s>"), ((2, 7), (7, 12), (12, 12)), 2, -6.0),
+        (("un", "happy", " cats", "</s>"), ((0, 2), (2, 7), (7, 12), (12, 12)), 3, -10.0),
+        (("</s>",), ((12, 12),), 1, -1.0),
+    ],
+)
+def test_a_word_whose_beginning_was_not_scored_does_not_count(tokens, offsets, words: int, logprob: float) -> None:
+    """Neither as a word nor with the log-probability of its rest; the end of the sentence always counts."""
+    logprobs = {3: np.float32([-4, -5, -1]), 4: np.float32([-1, -3, -5, -1]), 1: np.float32([-1])}[len(tokens)]
+    total = _Total(load_model("uniform"), "spaces", without_unknown=False, with_ends=True)
+    total.take(TokenScores("unhappy cats", tokens, offsets, logprobs))
+    assert (total.words, total.logprob) == (words, logprob)

@@ -75,6 +75,8 @@ def command(
     how = bootstrap(resamples, resample_by, seed, interval)
     loaded = loaded_suite(suite, columns, marks)
     measures = checked_measures(loaded, measure or (), by=by, resample_by=resample_by)
+    if pairs:
+        _met_or_not(measures)
     asked = Asked(model or (), reduce or (), scores or (), score_columns or (), chosen_engine(engine, address), region)
     given = gathered(loaded, asked, measures, least=2)
     found = compare(loaded, given, measure or (), by=by, bootstrap=how, draws=draws)
@@ -98,24 +100,34 @@ def command(
 def _show(found: Sequence[Comparison]) -> None:
     print_table(comparison_table(found))
     said = [f"{each.measure} {each.group or 'all'}: {each.reason}" for each in found if each.reason]
-    said += [note for each in found for note in each.notes]
+    said += [f"{each.measure} {each.group or 'all'}: {note}" for each in found for note in each.notes]
     for line in dict.fromkeys([*said, *(each.signature for each in found if not each.group)]):
         talk(line)
 
 
 def _write_differing(path: Path, suite: Suite, measures: Sequence[Measure], given: Sequence[Scores]) -> None:
     """Write the contrasts that one model meets and the other does not, in both directions."""
-    asked = [each for each in measures if "contrasts" in each.needs and getattr(each, "mean_of", None)]
-    if not asked:
-        raise MeasureError("--differing needs a measure that a contrast meets or not, such as PairAccuracy or ADC")
     rows = []
-    for measure in asked:
+    for measure in _met_or_not(measures):
         for other in given[1:]:
+            names = {"first": _name(given[0]), "second": _name(other)}
             for met_by, first, second in (("first", given[0], other), ("second", other, given[0])):
-                shared = {"measure": repr(measure), "first": given[0].model, "second": other.model, "met_by": met_by}
+                shared = {"measure": repr(measure), **names, "met_by": met_by}
                 rows += [shared | _turned(each.as_row(), met_by) for each in differing(suite, measure, first, second)]
     write_rows(path, rows, header=_HEADER)
     talk(f"{len(rows)} contrasts that one model meets and the other does not: {path}")
+
+
+def _met_or_not(measures: Sequence[Measure]) -> list[Measure]:
+    """Return the measures whose rows are contrasts that can be told apart one by one; none is an error."""
+    asked = [each for each in measures if "contrasts" in each.needs and getattr(each, "mean_of", None)]
+    if not asked:
+        raise MeasureError("--differing needs a measure that a contrast meets or not, such as PairAccuracy or ADC")
+    return asked
+
+
+def _name(given: Scores) -> str:
+    return f"{given.model} {given.reduction}".strip()
 
 
 _HEADER = (

@@ -31,6 +31,7 @@ from acceptability.cli.shown import (
 from acceptability.contrasts import Group, TargetContrasts, groups, target_contrasts
 from acceptability.errors import SpellingError
 from acceptability.measures.interaction import CLASSES, GRADES, Cutoffs
+from acceptability.measuring import left_out
 from acceptability.models import in_precision
 from acceptability.report.table import number
 from acceptability.signature import sign
@@ -82,11 +83,13 @@ def command(
     named = groups(found, by, cutoffs=at, bootstrap=how)[1:] if by else []
     fields = {"suite": found.suite.signature, "model": found.scores.signature, "multi_token": str(multi_token)}
     signature = sign("contrasts", fields | {"cutoffs": cutoffs, "ci": how.signature, "acceptability": __version__})
+    outside = left_out(sum(by not in each.tags for each in found.suite.contrasts) if by else 0, by or "")
     if as_json:
-        print_json(_data(found, [*kinds, *named], signature))
+        print_json(_data(found, [*kinds, *named], outside, signature))
     else:
         _show(found, kinds, named)
-        talk(signature)
+        for line in (*outside, signature):
+            talk(line)
     saved(
         save_run("contrasts", arguments(), [each.row() for each in (*kinds, *named)], list(found.rows()), [signature])
     )
@@ -100,14 +103,16 @@ def _cutoffs(text: str) -> Cutoffs:
     return Cutoffs(high, low, repulsion_high, repulsion_low)
 
 
-def _data(found: TargetContrasts, parts: Sequence[Group], signature: str) -> Mapping[str, object]:
+def _data(
+    found: TargetContrasts, parts: Sequence[Group], outside: Sequence[str], signature: str
+) -> Mapping[str, object]:
     return {
         "model": found.scores.model,
         "suite": found.suite.name,
         "groups": [each.row() for each in parts],
         "contrasts": list(found.rows()),
         "exclusions": [{"contrast": each.contrast, "reason": each.reason} for each in found.exclusions],
-        "notes": found.notes(),
+        "notes": [*found.notes(), *outside],
         "signature": signature,
     }
 

@@ -23,7 +23,7 @@ from acceptability.cli.shown import (
     saved,
     talk,
 )
-from acceptability.correlating import correlate_all
+from acceptability.correlating import check_correlations, correlate_all
 from acceptability.report.table import correlation_table
 from acceptability.store.runs import save_run
 
@@ -47,6 +47,7 @@ def command(
 ) -> None:
     """Correlate the scores of models with people's ratings and with each other."""
     loaded = loaded_suite(suite, columns, marks)
+    check_correlations(loaded, of, kind)
     asked = Asked(model or (), reduce or (), scores or (), score_columns or (), chosen_engine(engine, address), region)
     found = correlate_all(loaded, gathered(loaded, asked, (), least=1), of=of, kind=kind)
     rows = [each.row() for each in found]
@@ -54,7 +55,10 @@ def command(
         print_json(rows)
     else:
         print_table(correlation_table(found, f"{kind} of {of}, {loaded.name}"))
-        for line in (*(f"{each.first}, {each.second}: {each.reason}" for each in found if each.reason),):
+        for line in (
+            *(f"{each.first}, {each.second}: {each.reason}" for each in found if each.reason),
+            *found[0].notes,
+        ):
             talk(line)
         talk(found[0].signature)
     saved(save_run("correlate", arguments(), rows, [], [found[0].signature]))

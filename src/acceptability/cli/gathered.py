@@ -47,6 +47,10 @@ def gathered(suite: Suite, asked: Asked, measures: Sequence[Measure], least: int
     """Return the scores of each model under each reduction, and then those of each file."""
     if asked.region and asked.files:
         raise SpellingError("--region is for models; the scores of a file are whatever they are of")
+    if asked.reductions and not asked.models:
+        raise SpellingError("--reduce is for models; the scores of a file are reduced already")
+    if asked.columns and not asked.files:
+        raise SpellingError("--score-columns tells how a file of scores is to be read: give --scores, or leave it away")
     reductions: list[str | None] = [*asked.reductions] or [None]
     if not asked.files and len(asked.models) * len(reductions) < least:
         raise _too_few(least)

@@ -20,6 +20,7 @@ from acceptability.cli.shown import (
     talk,
 )
 from acceptability.linking import LINKS, fit_morcela
+from acceptability.models import load_model
 from acceptability.scoring import tokens
 from acceptability.store.runs import save_run
 
@@ -38,7 +39,10 @@ def command(
     loaded = loaded_suite(suite, columns)
     with progress_bar() as progress:
         said = {name: {each.id: told for each, told in tokens(loaded, name, progress=progress)} for name in model}
-    found = {name: fit_morcela(loaded, each, unigrams, group=by, folds=folds, seed=seed) for name, each in said.items()}
+    found = {
+        name: fit_morcela(loaded, each, unigrams, group=by, folds=folds, seed=seed, model=load_model(name).signature)
+        for name, each in said.items()
+    }
     rows: list[dict[str, object]] = [
         {
             "model": name,

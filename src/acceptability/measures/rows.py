@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from acceptability.errors import MeasureError
+from acceptability.errors import MeasureError, Undefined
 from acceptability.measures.gathering import check_has_tag
 from acceptability.protocols import Measure
 from acceptability.types import Contrast, Floats, Scores, Sentence, Suite
@@ -99,7 +99,7 @@ def standardised(values: Sequence[float] | Floats, what: str) -> Floats:
     """
     array = np.asarray(values, dtype=np.float64)
     if array.min() == array.max():
-        raise MeasureError(f"the {what} are all the same, so they have no z-scores")
+        raise Undefined(f"the {what} are all the same, so they have no z-scores")
     # Scaled by a power of two, which is exact, so that squares of very large or small numbers stay numbers.
     scaled = np.ldexp(array, -np.frexp(np.abs(array).max())[1])
     return np.asarray((scaled - scaled.mean()) / scaled.std())

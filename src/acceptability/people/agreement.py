@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -48,7 +48,7 @@ class RaterAgreement:
         raters: Each rater against the labels, by name.
         majority: The majority against the labels.
         to_majority: Each rater against the majority, to which that rater belongs.
-        pairs: Each two raters.
+        pairs: Each two raters; without MCC where either gave one answer to all that both answered.
         ties: How many sentences have no majority; they are left out of what involves it.
     """
 
@@ -72,7 +72,7 @@ def rater_agreement(responses: Responses) -> RaterAgreement:
         {name: agreement(row, labels) for name, row in zip(names, values, strict=True)},
         agreement(voted, labels),
         {name: agreement(row, voted) for name, row in zip(names, values, strict=True)},
-        {(names[i], names[j]): agreement(values[i], values[j]) for i, j in combinations(range(len(names)), 2)},
+        {(names[i], names[j]): mutual(values[i], values[j]) for i, j in combinations(range(len(names)), 2)},
         int((np.isnan(voted) & answered).sum()),
     )
 
@@ -92,6 +92,16 @@ def agreement(predicted: Floats, labels: Floats) -> Agreement:
         return Agreement(accuracy, matthews(predicted[both], labels[both]), n)
     except Undefined:
         return Agreement(accuracy, None, n)
+
+
+def mutual(first: Floats, second: Floats) -> Agreement:
+    """Return how two rows of 1 and 0 agree of which neither is the right one: the same in either order.
+
+    >>> mutual(np.array([1.0, 1.0]), np.array([1.0, 0.0])) == mutual(np.array([1.0, 0.0]), np.array([1.0, 1.0]))
+    True
+    """
+    one, other = agreement(first, second), agreement(second, first)
+    return replace(one, mcc=None) if other.mcc is None else one
 
 
 def majority(values: Floats) -> Floats:

@@ -27,6 +27,7 @@ METHODS = ("percentile", "bca")
 _LEAST_DEFINED = 0.95
 _LEAST_RESAMPLES = 40
 _MOST_LEFT_OUT = 400
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -187,6 +188,8 @@ def _joined(strata: Sequence[_Stratum], how: Bootstrap, join: Callable[[Sequence
         return Interval(note=f"no interval: {how.resamples - len(defined)} of {how.resamples} resamples are undefined")
     lost = len(values) - len(defined)
     note = f"{lost} of {how.resamples} resamples are undefined and left out" if lost else None
+    if np.ptp(defined) <= _ROUNDING * np.abs(defined).max():
+        note = "; ".join(filter(None, (note, "all resamples are alike, so the interval says nothing of other rows")))
     if how.method == "percentile":
         return Interval(*percentile(defined, how.level), note)
     left_out = [each.left_out() for each in strata]

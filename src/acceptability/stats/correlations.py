@@ -126,6 +126,8 @@ def dependent(first: float, second: float, between: float, n: int) -> DependentC
         raise MeasureError(f"no three columns correlate by {first:g}, {second:g} and {between:g}")
     middle = (first + second) / 2
     below = 2 * (n - 1) / (n - 3) * max(determinant, 0.0) + middle**2 * (1 - between) ** 3
+    if below <= 0:
+        raise Undefined("one column follows from the other two, which leaves the test undefined")
     t = (first - second) * math.sqrt((n - 1) * (1 + between) / below)
     covariance = between * (1 - 2 * middle**2) - middle**2 * (1 - 2 * middle**2 - between**2) / 2
     q = math.atanh(first) - math.atanh(second)
@@ -161,7 +163,8 @@ def _kendall(one: Floats, two: Floats) -> tuple[float, float]:
     from scipy.stats import kendalltau
 
     found = kendalltau(one, two)
-    return float(found.statistic), float(found.pvalue)
+    r = float(found.statistic)
+    return (math.copysign(1.0, r) if abs(r) > 1 - _ROUNDING else r), float(found.pvalue)
 
 
 _TESTS: dict[str, Callable[[Floats, Floats], tuple[float, float]]] = {

@@ -25,6 +25,8 @@ _CELLS = 2_000_000
 _LEAST_DEFINED = 0.95
 _ROUNDING = 1e-9
 _LEAST_GAP = 1e-12
+_LEAST_CHANGE = 1e-3
+"""By how much a measure must change to depend on the scale: rounding may break or make a few ties."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,8 @@ def permutation_test(
         by: The tag whose values are swapped whole; empty for single rows.
         alternative: "two-sided", or "greater" or "less" for the first model's value.
         standardise: Columns that are on a scale of the model's own, such as ``("score",)`` for correlations: each
-            model's are brought to mean 0 and standard deviation 1 before they are swapped.
+            model's, taken together, are brought to mean 0 and standard deviation 1 before they are swapped. A
+            measure whose value changes by that has no such test.
     """
     check_choice("alternative", alternative, ALTERNATIVES)
     if first.ids != second.ids:
@@ -83,7 +86,7 @@ def permutation_test(
         p, drawn = _flipped(sums, draws, seed, alternative)
         return PermutationTest(float(sums.sum() / len(first)), p, drawn, by or "row", len(sums), alternative)
     parts = members(first, by)
-    one, two = (_on_one_scale(each, standardise) for each in (first, second))
+    one, two = (_on_one_scale(measure, each, standardise) for each in (first, second))
     observed, p, drawn = _swapped(measure, (one, two), parts, (draws, seed), alternative)
     return PermutationTest(observed, p, drawn, by or "row", len(parts), alternative)
 
@@ -202,12 +205,17 @@ def _flips(n: int, draws: int, seed: int) -> Iterator[NDArray[np.bool_]]:
         yield generator.integers(0, 2, size=n) == 1
 
 
-def _on_one_scale(units: Units, columns: Sequence[str]) -> Units:
-    found = dict(units.columns)
-    for name in columns:
-        if name not in found:
-            raise MeasureError(f"there is no column {name!r} to standardise; there are {', '.join(found)}")
-        if found[name].std() == 0:
-            raise Undefined(f"column {name!r} has the same value in every row")
-        found[name] = (found[name] - found[name].mean()) / found[name].std()
-    return Units(units.ids, found, units.tags)
+def _on_one_scale(measure: Measure, units: Units, columns: Sequence[str]) -> Units:
+    """Return rows whose columns have, all together, mean 0 and standard deviation 1; a constant becomes 0."""
+    if not columns:
+        return units
+    if lacking := [name for name in columns if name not in units.columns]:
+        raise MeasureError(f"there is no column {lacking[0]!r} to standardise; there are {', '.join(units.columns)}")
+    # One scale for all of them: what is measured may be how far one column lies above another.
+    everything = np.concatenate([units[name] for name in columns])
+    spread = float(everything.std()) or 1.0
+    scaled = {name: (units[name] - everything.mean()) / spread for name in columns}
+    found = Units(units.ids, {**units.columns, **scaled}, units.tags)
+    if abs(measure.value(found) - measure.value(units)) > _LEAST_CHANGE:
+        raise Undefined("the value depends on the scale of the scores, and two models' scores have none in common")
+    return found

@@ -127,10 +127,11 @@ class _Total:
 
     def take(self, said: TokenScores) -> None:
         """Take what the model said to one sentence."""
-        # A model without a start token says nothing of the first word, which then does not count.
-        first = min(start for start, _ in said.offsets)
+        # A model without a start token says nothing of the first word, or of its beginning: it then does not count.
+        first = _first_whole(said, self.rule)
         self.words += sum(end > first for _, end in spans(said.text, self.rule)) + self.with_ends
-        self.logprob += math.fsum(said.logprobs.tolist())
+        scored = zip(said.offsets, said.logprobs.tolist(), strict=True)
+        self.logprob += math.fsum(logprob for (start, end), logprob in scored if end > first or start == end)
         if self.is_unknown is None or self.unknown is None:
             return
         ends = len(said.tokens) - self.with_ends
@@ -139,6 +140,15 @@ class _Total:
         if self.without_unknown:
             self.words -= len(strange)
             self.logprob -= math.fsum(said.logprobs[strange].tolist())
+
+
+def _first_whole(said: TokenScores, rule: str) -> int:
+    """Return where the first token stands or, if it is only the rest of a word, where that word ends."""
+    first = min(start for start, _ in said.offsets)
+    for start, end in spans(said.text, rule):
+        if start < first < end and any(map(str.isalnum, said.text[start:first])):
+            return end
+    return first
 
 
 def _said(
