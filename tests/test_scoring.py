@@ -73,9 +73,10 @@ def test_what_a_table_lacks_is_noted_and_a_table_that_lists_nothing_is_an_error(
     suite = Suite("s", (Sentence("a", "The cat sleeps."), Sentence("b", "The dog.")))
     table = tmp_path / "counts.tsv"
     table.write_text("word\tcount\nthe\t5\ncat\t2\n")
-    scores = score(suite, "uniform", f"slor(unigrams={str(table)!r})")
-    assert len(scores.notes) == 1
-    assert scores.notes[0].startswith("2 of 5 words are not in counts.tsv#")
+    for reduction in (f"slor(unigrams={str(table)!r})", f"exp(slor(unigrams={str(table)!r}))"):
+        scores = score(suite, "uniform", reduction)
+        assert len(scores.notes) == 1
+        assert scores.notes[0].startswith("2 of 5 words are not in counts.tsv#")
     table.write_text("word\tcount\nzebra\t5\n")
     with pytest.raises(ScoreError, match="lists not one of the 5 words"):
         score(suite, "uniform", f"slor(unigrams={str(table)!r})")

@@ -267,6 +267,13 @@ class Exp(_Spelled):
         return math.exp(power)
 
 
+def against_unigrams(reduction: Reduction) -> AgainstUnigrams | None:
+    """Return the reduction that reads a unigram table: this one, or the one that it raises; None if neither does."""
+    while isinstance(reduction, Exp):
+        reduction = reduction.of
+    return reduction if isinstance(reduction, AgainstUnigrams) else None
+
+
 @dataclass(frozen=True, repr=False)
 class LogOdds(_Spelled):
     """A classifier's log-odds of "acceptable": 0 is undecided.

@@ -16,7 +16,7 @@ from acceptability.engine import load_engine
 from acceptability.errors import ModelError, QueryError, ScoreError, SpellingError, shorten
 from acceptability.models import load_model
 from acceptability.protocols import Engine, Model, Reduction
-from acceptability.reductions import LP, AgainstUnigrams, LogOdds
+from acceptability.reductions import LP, LogOdds, against_unigrams
 from acceptability.regions import RegionScores
 from acceptability.request import Request
 from acceptability.store.said import Store
@@ -117,9 +117,9 @@ class _Scorer:
             if place in values:
                 self.several.setdefault(place, [values[place]]).append(value)
             values[place] = value
-        if isinstance(reduction, AgainstUnigrams):
+        if against := against_unigrams(reduction):
             for _, said in batch:
-                lacking, units = reduction.coverage(said)
+                lacking, units = against.coverage(said)
                 self.lacking += lacking
                 self.units += units
 
@@ -138,9 +138,10 @@ class _Scorer:
         return math.fsum(values) / len(values) if values else self.values[place]
 
     def _notes(self) -> tuple[str, ...]:
-        if not self.lacking or not isinstance(self.reduction, AgainstUnigrams):
+        against = against_unigrams(self.reduction) if self.reduction else None
+        if not self.lacking or not against:
             return ()
-        table = self.reduction.table
+        table = against.table
         if self.lacking == self.units:
             raise ScoreError(f"{table.signature} lists not one of the {self.units} {table.unit}s of the suite")
         return (f"{self.lacking} of {self.units} {table.unit}s are not in {table.signature}",)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from acceptability.errors import MeasureError, Undefined
+from acceptability.stats.samples import check_level
 from acceptability.types import Floats
 
 Interval = tuple[float | None, float | None]
@@ -36,16 +37,11 @@ def share_interval(hits: int, n: int, level: float = 0.95) -> Interval:
     [0.555, 0.9975]
     """
     check_level(level)
-    if not 0 <= hits <= n:
-        raise MeasureError(f"{hits} of {n} is no share")
-    if n == 0:
+    if hits == n == 0:
         return None, None
-    from scipy.special import betaincinv
+    from acceptability.stats.quantiles import clopper_pearson
 
-    tail = (1 - level) / 2
-    low = 0.0 if hits == 0 else float(betaincinv(hits, n - hits + 1, tail))
-    high = 1.0 if hits == n else float(betaincinv(hits + 1, n - hits, 1 - tail))
-    return low, high
+    return clopper_pearson(hits, n, level)
 
 
 def sign_test(hits: int, n: int) -> float:
@@ -61,9 +57,3 @@ def sign_test(hits: int, n: int) -> float:
     from scipy.special import bdtr
 
     return min(1.0, 2 * float(bdtr(min(hits, n - hits), n, 0.5)))
-
-
-def check_level(level: float) -> None:
-    """Refuse a level that is no share."""
-    if not 0 < level < 1:
-        raise MeasureError(f"level is {level}; expected a share between 0 and 1")

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from acceptability.errors import MeasureError, Undefined
-from acceptability.people.intervals import Interval, check_level, mean_interval, share_interval
+from acceptability.people.intervals import Interval, mean_interval, share_interval
 from acceptability.people.outliers import Nothing, Outliers
 from acceptability.people.responses import Responses
+from acceptability.stats.samples import check_level
 from acceptability.types import Floats, Sentence, Suite
 
 _UNITS = {"magnitude": "log", "likert": "likert", "yes-no": "share"}
