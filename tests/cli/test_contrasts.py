@@ -83,7 +83,7 @@ def test_a_causal_model_hears_of_its_ties_and_right_or_bracket_breaks_them(run: 
     assert "tie" not in right.stderr
     rows = {row["contrast"]: row for row in json.loads(right.stdout)["contrasts"]}
     assert rows["b1 > b2"]["better_target"] == rows["b1 > b2"]["worse_target"] == "a"
-    bracket = json.loads(run("-m", model, "--multi-token", "--side", "bracket", "--json").stdout)
+    bracket = json.loads(run("-m", "uniform", "--multi-token", "--side", "bracket", "--json").stdout)
     rows = {row["contrast"]: row for row in bracket["contrasts"]}
     assert (rows["b1 > b2"]["better_target"], rows["b1 > b2"]["worse_target"]) == ("has a", "has ever a")
 

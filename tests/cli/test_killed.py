@@ -46,7 +46,7 @@ def stored(home: Path) -> int:
     return count
 
 
-@pytest.mark.parametrize("kind", ["ngram", "causal"])
+@pytest.mark.parametrize("kind", ["ngram", pytest.param("causal", marks=pytest.mark.slow)])
 def test_killed_in_the_middle_and_run_again(
     kind: str, suite: Path, tmp_path: Path, arpa: Path, causal_dir: Path
 ) -> None:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 
+import scipy
 from numpy.typing import ArrayLike
-from scipy.special import ndtr, ndtri, stdtr
 
 from acceptability.errors import MeasureError, Undefined
 from acceptability.stats.samples import check_choice, check_level, paired, same_length, varies
@@ -132,7 +132,7 @@ def dependent(first: float, second: float, between: float, n: int) -> DependentC
     covariance = between * (1 - 2 * middle**2) - middle**2 * (1 - 2 * middle**2 - between**2) / 2
     q = math.atanh(first) - math.atanh(second)
     z = q * math.sqrt((n - 3) / (2 - 2 * covariance / (1 - middle**2) ** 2))
-    t_p, z_p = 2 * float(stdtr(n - 3, -abs(t))), 2 * float(ndtr(-abs(z)))
+    t_p, z_p = 2 * float(scipy.special.stdtr(n - 3, -abs(t))), 2 * float(scipy.special.ndtr(-abs(z)))
     return DependentCorrelations(first, second, between, t, t_p, n - 3, z, z_p, q, n)
 
 
@@ -180,5 +180,5 @@ def _fisher(r: float, n: int, kind: str, level: float) -> tuple[float | None, fl
     above, rows = variances[kind]
     if rows < 1 or abs(r) >= 1:
         return None, None
-    half = float(ndtri((1 + level) / 2)) * math.sqrt(above / rows)
+    half = float(scipy.special.ndtri((1 + level) / 2)) * math.sqrt(above / rows)
     return math.tanh(math.atanh(r) - half), math.tanh(math.atanh(r) + half)

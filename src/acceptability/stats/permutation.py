@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
 from acceptability.errors import MeasureError, Undefined
 from acceptability.protocols import Measure
@@ -123,7 +123,12 @@ def _every_sum(sizes: Floats, counts: NDArray[np.int64]) -> tuple[Floats, Floats
     sums, chances = np.zeros(1), np.ones(1)
     for size, count in zip(sizes.tolist(), counts.tolist(), strict=True):
         positive = np.arange(count + 1)
-        logs = gammaln(count + 1) - gammaln(positive + 1) - gammaln(count - positive + 1) - count * np.log(2)
+        logs = (
+            scipy.special.gammaln(count + 1)
+            - scipy.special.gammaln(positive + 1)
+            - scipy.special.gammaln(count - positive + 1)
+            - count * np.log(2)
+        )
         sums = (sums[:, None] + size * (2 * positive - count)).ravel()
         chances = (chances[:, None] * np.exp(logs)).ravel()
     return sums, chances

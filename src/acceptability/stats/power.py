@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import bdtr, bdtrc
+import scipy
 
 from acceptability.errors import MeasureError
 
@@ -34,7 +34,7 @@ def exact_power(n: int, effect: float) -> float:
     least = critical(n)
     if least > n:
         return 0.0
-    return float(bdtrc(least - 1, n, effect) + bdtr(n - least, n, effect))
+    return float(scipy.special.bdtrc(least - 1, n, effect) + scipy.special.bdtr(n - least, n, effect))
 
 
 def critical(n: int) -> int:

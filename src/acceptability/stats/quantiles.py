@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.special import betaincinv, ndtr, ndtri
+import scipy
 
 from acceptability.errors import MeasureError, Undefined
 from acceptability.types import Floats
@@ -37,9 +37,9 @@ def bca(values: Floats, estimate: float, left_out: Sequence[Floats], level: floa
     below = float(((values < estimate - slack).mean() + (values <= estimate + slack).mean()) / 2)
     if not 0 < below < 1:
         raise Undefined("the value itself lies outside all resampled values")
-    bias, speed = float(ndtri(below)), acceleration(left_out)
-    wanted = [bias + float(ndtri((1 + side * level) / 2)) for side in (-1, 1)]
-    shares = [float(ndtr(bias + each / (1 - speed * each))) for each in wanted]
+    bias, speed = float(scipy.special.ndtri(below)), acceleration(left_out)
+    wanted = [bias + float(scipy.special.ndtri((1 + side * level) / 2)) for side in (-1, 1)]
+    shares = [float(scipy.special.ndtr(bias + each / (1 - speed * each))) for each in wanted]
     low, high = np.quantile(values, shares)
     return float(low), float(high)
 
@@ -67,7 +67,7 @@ def clopper_pearson(hits: int, n: int, level: float = 0.95) -> tuple[float, floa
     if not 0 < level < 1:
         raise MeasureError(f"level is {level}; expected a share between 0 and 1")
     outside = (1 - level) / 2
-    low = 0.0 if hits == 0 else float(betaincinv(hits, n - hits + 1, outside))
-    high = 1.0 if hits == n else float(betaincinv(hits + 1, n - hits, 1 - outside))
+    low = 0.0 if hits == 0 else float(scipy.special.betaincinv(hits, n - hits + 1, outside))
+    high = 1.0 if hits == n else float(scipy.special.betaincinv(hits + 1, n - hits, 1 - outside))
     assert not math.isnan(low + high)
     return low, high

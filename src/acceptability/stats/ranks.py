@@ -10,8 +10,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.special import ndtr
 
 from acceptability.errors import MeasureError, Undefined
 from acceptability.stats.samples import ALTERNATIVES, check_choice, mean_ranks, paired, sample
@@ -144,9 +144,9 @@ def _normal(gap: float, spread: float, alternative: str) -> tuple[float, float]:
     """Return z, half a rank nearer to 0 or against the alternative, and its p."""
     if alternative == "two-sided":
         z = math.copysign(max(abs(gap) - 0.5, 0.0), gap) / spread
-        return z, min(1.0, 2 * float(ndtr(-abs(z))))
+        return z, min(1.0, 2 * float(scipy.special.ndtr(-abs(z))))
     z = (gap - 0.5 if alternative == "greater" else gap + 0.5) / spread
-    return z, float(ndtr(-z if alternative == "greater" else z))
+    return z, float(scipy.special.ndtr(-z if alternative == "greater" else z))
 
 
 def _exact_signed(one: Floats, two: Floats, alternative: str) -> float:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import scipy
 from numpy.typing import ArrayLike
-from scipy.special import bdtr, chdtrc, ndtri
 
 from acceptability.errors import MeasureError
 from acceptability.stats.quantiles import clopper_pearson
@@ -63,15 +63,15 @@ def mcnemar(first: ArrayLike, second: ArrayLike, *, level: float = 0.95) -> McNe
     chi2 = max(abs(only_one - only_two) - 1, 0) ** 2 / split if split else None
     low, high = _odds_interval(only_one, split, level)
     gap = (only_one - only_two) / n
-    half = float(ndtri((1 + level) / 2)) * math.sqrt(split / n - gap**2) / math.sqrt(n)
+    half = float(scipy.special.ndtri((1 + level) / 2)) * math.sqrt(split / n - gap**2) / math.sqrt(n)
     return McNemar(
         both,
         only_one,
         only_two,
         n - both - split,
-        min(1.0, 2 * float(bdtr(min(only_one, only_two), split, 0.5))) if split else 1.0,
+        min(1.0, 2 * float(scipy.special.bdtr(min(only_one, only_two), split, 0.5))) if split else 1.0,
         chi2,
-        None if chi2 is None else float(chdtrc(1, chi2)),
+        None if chi2 is None else float(scipy.special.chdtrc(1, chi2)),
         only_one / only_two if only_two else None,
         low,
         high,
