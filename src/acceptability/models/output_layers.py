@@ -12,6 +12,7 @@ Each has two functions: the log-probability of one word a row, and of every word
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Protocol
@@ -105,7 +106,7 @@ class Classes(nn.Module):
         return _divided(self.weight, self.bias, self.edges)
 
 
-class _Grouped(nn.Module):
+class _Grouped(nn.Module, ABC):
     """First the frequent words and the groups of rarer ones, then the words of a group."""
 
     edges: tuple[int, ...]
@@ -132,9 +133,9 @@ class _Grouped(nn.Module):
         tails = [tail(number, hidden) + groups[:, [number]] for number in range(len(self.edges) - 2)]
         return torch.cat([words, *tails], 1)
 
+    @abstractmethod
     def _layers(self, table: Tensor) -> tuple[Head, Tail]:
         """Return what gives the log-probabilities of frequent words and groups, and those of the words of a group."""
-        raise NotImplementedError
 
 
 class Adaptive(_Grouped):
