@@ -2,7 +2,7 @@
 
 Each kind of group has a random intercept, and kinds may be crossed. The linear model is fitted by REML or maximum
 likelihood over the profiled deviance, the logistic one by the Laplace approximation, both as in lme4 (Bates et al.
-2015). lme4's published fits of ``sleepstudy`` and ``Penicillin`` (crossed) come out to all printed digits; of ``cbpp``
+2015). The numbers commonly quoted for lme4's fits of ``sleepstudy`` and ``Penicillin`` (crossed) come out; of ``cbpp``
 (logistic) the criterion does, coefficients and spread to .001, standard errors to .006, since our search for the
 random effects goes further. statsmodels has both models too: its linear one agrees with ours, more slowly; its
 logistic one is a variational approximation whose errors are too small (.11 instead of .23 for the constant of

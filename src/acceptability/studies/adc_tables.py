@@ -40,7 +40,9 @@ def figure_1(data: Published, values: Values) -> Iterator[Cell]:
     gaps = data.gaps()
     for row in _FIGURE_1:
         for column in _FIGURE_1:
-            yield beside(values, ("Figure 1", row, column), pearson(gaps[row], gaps[column]), SOURCE)
+            key = "Figure 1", row, column
+            note = "" if key in values else "the figure is an image, and what it prints here is not known"
+            yield beside(values, key, pearson(gaps[row], gaps[column]), SOURCE, note=note)
     chances = {pair: chance(gaps[pair[0]], gaps[pair[1]]) for pair in combinations(_FIGURE_1, 2)}
     above = [f"{first} with {second} {p:.2g}" for (first, second), p in chances.items() if p >= 0.0001]
     note = f"not below .0001: {len(above)} of {len(chances)} ({'; '.join(above)})"

@@ -172,7 +172,8 @@ class RNN(LSTM):
 class QRNN(LSTM):
     """QRNN language model, which computes all words of a text side by side, with tied adaptive softmax.
 
-    Sizes and dropouts are those that Merity et al. (2018) give for WikiText-103. The options are those of ``lstm``.
+    Sizes and dropouts are of the order that is used for WikiText-103 (Merity et al. 2018), not copied from there.
+    The options are those of ``lstm``.
     """
 
     embedding: int = 400
