@@ -14,7 +14,7 @@ from acceptability.errors import ModelError, QueryError
 from acceptability.models.cells import Dropouts, SideBySide, Stepwise, dropped
 from acceptability.models.output_layers import Classes, output_layer
 from acceptability.models.recurrent import Recurrent, open_model, states
-from acceptability.models.recurrent_networks import Network, read_network, turned
+from acceptability.models.recurrent_networks import Network, read_network, saved, turned
 from acceptability.models.recurrent_shape import CELLS, OUTPUTS, Shape
 from acceptability.models.scan import fading_sum
 from acceptability.models.vocabulary import END, SPECIAL, START, UNKNOWN, Vocabulary
@@ -164,6 +164,20 @@ def test_scores_are_the_networks_and_batching_changes_nothing(tmp_path: Path, ce
         hidden = net.states(torch.tensor(ids[:-1]).unsqueeze(1))[0][-1][:, 0]
         logs = net.output.everything(hidden, net.table)
     assert alone[0] == pytest.approx(logs[torch.arange(len(ids) - 1), ids[1:]].numpy(), abs=1e-5)
+
+
+@pytest.mark.parametrize(("bits", "most"), [(16, 1e-3), (8, 5e-2)])
+def test_fewer_bits_make_a_smaller_file_that_says_nearly_the_same(tmp_path: Path, bits: int, most: float) -> None:
+    whole = make_recurrent(tmp_path / "net")
+    net = read_network(whole / "model.safetensors", "cpu")
+    (tmp_path / "small").mkdir()
+    (tmp_path / "small" / "vocabulary.json").write_bytes((whole / "vocabulary.json").read_bytes())
+    content = saved(net, bits)
+    (tmp_path / "small" / "model.safetensors").write_bytes(content)
+    assert len(content) < (whole / "model.safetensors").stat().st_size
+    full, small = (said(open_model(str(tmp_path / name)), TEXTS[0]).logprobs for name in ("net", "small"))
+    assert small == pytest.approx(full, abs=most)
+    assert (small != full).any()
 
 
 def test_words_have_their_places_and_context_and_target_count(tmp_path: Path) -> None:

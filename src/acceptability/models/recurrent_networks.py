@@ -62,12 +62,23 @@ def turned(rows: Tensor, lengths: Tensor) -> Tensor:
     return rows.gather(0, places)
 
 
-def saved(network: Network) -> bytes:
-    """Return the content of a network's file: weights and shape, and nothing that could be run."""
+def saved(network: Network, bits: int = 32) -> bytes:
+    """Return the content of a network's file: weights and shape, and nothing that could be run.
+
+    Args:
+        bits: How finely weights are kept: 32, 16, or 8, where word vectors have 8 and all others 16.
+    """
     from safetensors.torch import save
 
-    weights = {name: value.detach().float().cpu().contiguous() for name, value in network.state_dict().items()}
-    return save(weights, metadata=network.shape.to_metadata())
+    kind = torch.float32 if bits == 32 else torch.float16
+    weights = {name: value.detach().cpu().float() for name, value in network.state_dict().items()}
+    if bits == 8:
+        table = weights["table"]
+        # A row is told by its greatest number, and the others as so many 127ths of it.
+        weights["table_scale"] = (table.abs().amax(1) / 127).clamp(min=1e-7).half().float()
+        weights["table"] = (table / weights["table_scale"].unsqueeze(1)).round().clamp(-127, 127).to(torch.int8)
+    content = {name: value if value.dtype == torch.int8 else value.to(kind) for name, value in weights.items()}
+    return save({name: value.contiguous() for name, value in content.items()}, metadata=network.shape.to_metadata())
 
 
 def read_network(path: Path, device: str) -> Network:
@@ -78,7 +89,10 @@ def read_network(path: Path, device: str) -> Network:
     with torch.device("meta"):
         network = Network(read_shape(path))
     try:
-        network.load_state_dict(load_file(path), assign=True)
-    except (SafetensorError, OSError, RuntimeError) as error:
+        weights = {name: value.float() for name, value in load_file(path).items()}
+        if "table_scale" in weights:
+            weights["table"] *= weights.pop("table_scale").unsqueeze(1)
+        network.load_state_dict(weights, assign=True)
+    except (KeyError, SafetensorError, OSError, RuntimeError) as error:
         raise ModelError(f"{path}: its weights do not fit its shape: {error}") from error
     return network.to(device).eval()

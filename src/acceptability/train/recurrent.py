@@ -64,6 +64,7 @@ class LSTM:
         patience: After how many looks at the dev set without gain the training ends; 0 means never.
         evaluate_every: After how many steps the dev set is looked at; 0 means after each epoch.
         save_every: After how many steps a checkpoint is written; 0 means every few minutes.
+        bits: How finely weights are saved: 32, 16, or 8, where word vectors have 8 and all others 16.
     """
 
     embedding: int = 400
@@ -94,6 +95,7 @@ class LSTM:
     patience: int = 4
     evaluate_every: int = 0
     save_every: int = 0
+    bits: int = 32
     seed: int = 1
 
     kind: ClassVar[str] = "lstm"
@@ -116,6 +118,8 @@ class LSTM:
             raise TrainError(f"output is {self.output!r}; expected one of {', '.join(OUTPUTS)}")
         if self.words not in RULES:
             raise TrainError(f"words is {self.words!r}; expected one of {', '.join(RULES)}")
+        if self.bits not in (8, 16, 32):
+            raise TrainError(f"bits is {self.bits}; expected 8, 16 or 32")
         if not all(0 < one < two for one, two in pairwise((*self.cutoffs, 1 << 62))):
             raise TrainError(f"cutoffs are {self.cutoffs}; expected ranks from 1 that rise, such as (4000, 20000)")
         if self.rate <= 0:
@@ -141,7 +145,8 @@ class LSTM:
         with team.first_goes_first():
             encoded = _encoded(self, job)
         network, learnt = taught(self, job, encoded, team)
-        for name, content in ((vocabulary.FILE, encoded.vocabulary.to_json()), (recurrent_shape.FILE, saved(network))):
+        written = {vocabulary.FILE: encoded.vocabulary.to_json(), recurrent_shape.FILE: saved(network, self.bits)}
+        for name, content in written.items():
             with atomic(job.out / name) as out:
                 out.write(content)
         unigrams = dict(zip(encoded.vocabulary.words, encoded.counts.tolist(), strict=True))
