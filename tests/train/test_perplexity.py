@@ -1,19 +1,22 @@
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from acceptability.cli import app
 from acceptability.errors import CorpusError, ModelError, SpellingError
 from acceptability.models import load_model
 from acceptability.train import train
 from acceptability.train.corpus import open_corpus
 from acceptability.train.ngram import NGram
-from acceptability.train.perplexity import _Total, perplexity
-from acceptability.types import TokenScores
-from tiny import SENTENCES
+from acceptability.train.perplexity import _Total, perplexity, pseudo_perplexity
+from acceptability.types import Query, TokenScores
+from tiny import SENTENCES, make_recurrent
 
 
 @pytest.fixture
@@ -38,9 +41,6 @@ def test_the_uniform_models_perplexity_is_its_vocabulary(text: Path) -> None:
 
 
 def test_conventions_by_hand(text: Path, model: str) -> None:
-    from acceptability import load_model
-    from acceptability.types import Query
-
     asked = load_model(f"{model}(eos=True)")
     said = asked.run(asked.encode([Query(line) for line in text.read_text().splitlines()]))
     ends = [float(each.logprobs[-1]) for each in said]
@@ -116,3 +116,55 @@ def test_a_word_whose_beginning_was_not_scored_does_not_count(tokens, offsets, w
     total = _Total(load_model("uniform"), "spaces", without_unknown=False, with_ends=True)
     total.take(TokenScores("unhappy cats", tokens, offsets, logprobs))
     assert (total.words, total.logprob) == (words, logprob)
+
+
+@pytest.mark.parametrize("variant", ["pll", "word_l2r"])
+def test_a_pseudo_perplexity_by_hand(variant: str, text: Path, masked_dir: Path) -> None:
+    name = f"masked:{masked_dir}(variant='{variant}')"
+    asked = load_model(name)
+    said = asked.run(asked.encode([Query(line) for line in text.read_text().splitlines()]))
+    total = sum(float(each.logprobs.sum()) for each in said)
+    for words, count in (("", 9), ("split", 12)):
+        found = pseudo_perplexity(name, open_corpus([text]), words=words)
+        assert (found.words, found.sentences) == (count, 3)
+        assert found.pseudo_perplexity == pytest.approx(math.exp(-total / count), rel=1e-5)
+        assert found.pseudo_logprob == pytest.approx(total, rel=1e-5)
+        assert found.signature.startswith(f"pseudo_perplexity(words='{words or 'spaces'}')|corpus:")
+        assert f"variant='{variant}'" in found.signature
+    assert "perplexity" not in found.row()
+
+
+def test_a_masked_model_has_no_perplexity_but_a_pseudo_perplexity(text: Path, masked_dir: Path, model: str) -> None:
+    for eos in ("include", "exclude"):
+        with pytest.raises(ModelError, match=r"no perplexity\. Add --pseudo"):
+            perplexity(f"masked:{masked_dir}", open_corpus([text]), eos=eos)
+    for name in (model, "uniform"):
+        with pytest.raises(ModelError, match="leave --pseudo away"):
+            pseudo_perplexity(name, open_corpus([text]))
+
+
+def test_the_command_tells_a_pseudo_perplexity_apart(text: Path, masked_dir: Path) -> None:
+    asked = ["perplexity", f"masked:{masked_dir}", "--corpus", str(text)]
+    found = pseudo_perplexity(f"masked:{masked_dir}", open_corpus([text]))
+    done = CliRunner().invoke(app, [*asked, "--pseudo"])
+    assert done.exit_code == 0, done.output
+    assert done.stdout.strip() == f"{found.pseudo_perplexity:.2f}"
+    assert "a pseudo-perplexity, to compare with such only" in done.stderr
+    assert set(json.loads(CliRunner().invoke(app, [*asked, "--pseudo", "--json"]).stdout)) == set(found.row())
+    for wrong in (["--eos", "exclude"], ["--oov", "include"], ["--improper"]):
+        assert isinstance(CliRunner().invoke(app, [*asked, "--pseudo", *wrong]).exception, SpellingError)
+    assert "--pseudo" in str(CliRunner().invoke(app, asked).exception)
+
+
+def test_what_only_looks_like_a_perplexity_must_be_asked_for(text: Path, tmp_path: Path, model: str) -> None:
+    name = f"recurrent:{make_recurrent(tmp_path / 'tas', 'qrnn', 'tas_double')}(improper=True)"
+    with pytest.raises(ModelError, match=r"sum to more than 1, and so no perplexity\. Add --improper"):
+        perplexity(name, open_corpus([text]))
+    found = perplexity(name, open_corpus([text]), improper=True)
+    assert found.perplexity == pytest.approx(math.exp(-found.logprob / found.words))
+    assert found.signature.startswith("perplexity(words='split', oov='include', eos='include', improper=True)|")
+    with pytest.raises(ModelError, match="leave --improper away"):
+        perplexity(model, open_corpus([text]), improper=True)
+    done = CliRunner().invoke(app, ["perplexity", name, "--corpus", str(text), "--improper"])
+    assert done.stdout.strip() == f"{found.perplexity:.2f}"
+    assert "this is no perplexity" in done.stderr
