@@ -14,7 +14,7 @@ from acceptability.cli import app
 from acceptability.errors import MeasureError, UnknownName
 from acceptability.report.cells import agreement, cell_table
 from acceptability.studies import cells as module
-from acceptability.studies.cells import Cell, Printed, beside, printed, same
+from acceptability.studies.cells import Cell, Printed, beside, not_compared, printed, same
 
 PLACE = ("Table 1", "BERT", "ADC")
 
@@ -100,3 +100,35 @@ def test_a_table_that_is_not_there_gets_a_suggestion(data: Path) -> None:
     done = CliRunner().invoke(app, ["study", "adc", "--table", "Tabel 7"])
     assert isinstance(done.exception, UnknownName)
     assert "Did you mean 'Table 7'" in str(done.exception)
+
+
+def test_what_is_not_compared_has_no_sign_and_is_counted_apart() -> None:
+    cell = not_compared({PLACE: Printed("0.36", origin="a figure")}, PLACE, 0.36, "another text", note="other")
+    assert cell == Cell(*PLACE, "0.36", 0.36, "another text", None, "other; printed value: a figure")
+    said = "1 of ours stand beside printed ones of other models or texts, and are not compared."
+    assert agreement([cell]) == said
+    assert agreement([cell, Cell(*PLACE, "1", 1, "s", True)]) == f"1 of 1 printed numbers came out again. {said}"
+    assert cell.is_not_compared
+    assert not not_compared({PLACE: Printed("1")}, PLACE, None, "s").is_not_compared
+    shown = rendered([cell], 80)
+    assert "0.36" in shown
+    assert "0.3600" in shown
+    assert "yes" not in shown
+    assert " no " not in shown
+
+
+def rendered(cells: list[Cell], width: int) -> str:
+    console = Console(width=width, record=True, file=io.StringIO())
+    console.print(cell_table("Table 1", cells))
+    return console.export_text()
+
+
+def test_what_is_long_is_told_once_below_the_table() -> None:
+    source, note = "our recipe rnn on very many words of another text", "this note has more than forty characters"
+    cells = [Cell("Table 1", str(number), "x", "1", 2.0, source, None, f"{note}!") for number in range(9)]
+    shown = rendered([*cells, Cell("Table 1", "last", "x", "1", 1, "s", True, "short")], 80)
+    assert " ".join(shown.split()).count(source) == 1
+    assert shown.count(f"(2) {note}!") == 1
+    assert "short" in shown
+    assert len(shown.splitlines()) == 4 + 10 + 1 + 2
+    assert max(map(len, shown.splitlines())) <= 80

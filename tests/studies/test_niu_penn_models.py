@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from acceptability import load_suite, score
 from acceptability.cli import app
-from acceptability.errors import MissingExtra, ModelError, SpellingError
+from acceptability.errors import CorpusError, MissingExtra, ModelError, SpellingError
 from acceptability.studies import niu_penn_models, study
 from acceptability.studies.cells import Cell, Key, printed
 from acceptability.studies.lenient import Lenient, lenient
@@ -23,13 +23,14 @@ from acceptability.studies.niu_penn import _of_gpt2
 from acceptability.studies.niu_penn_cola import labelled_cola
 from acceptability.studies.niu_penn_folder import WORDFREQ, slor_of, trained_on
 from acceptability.studies.niu_penn_groups import grouped, has_both, microgroups
-from acceptability.studies.niu_penn_models import Asked, Texts, given, rescored
+from acceptability.studies.niu_penn_models import Asked, rescored, with_text
 from acceptability.studies.niu_penn_perplexity import table_1
 from acceptability.studies.niu_penn_sense import PEREIRA, colorless_cell, permutations
+from acceptability.studies.niu_penn_texts import Text, Texts, given
 from acceptability.train import train
 from acceptability.train.corpus import open_corpus
 from acceptability.train.ngram import NGram
-from acceptability.train.perplexity import perplexity
+from acceptability.train.perplexity import perplexity, pseudo_perplexity
 from acceptability.types import Sentence, Suite
 from tiny import SENTENCES, TEXTS, arpa_text
 
@@ -53,7 +54,7 @@ def by_key(cells: list[Cell]) -> dict[Key, Cell]:
 
 @cache
 def of_model(name: str) -> dict[Key, Cell]:
-    return by_key(rescored(Asked(name), Texts(), microgroups(), printed("niu_penn")))
+    return by_key(with_text(name, rescored(Asked(name), Texts(), microgroups(), printed("niu_penn"))))
 
 
 def pbc(scores: np.ndarray, sentences: list[Sentence] | tuple[Sentence, ...]) -> float:
@@ -154,38 +155,66 @@ def text(tmp_path: Path) -> Path:
     return path
 
 
+def in_table_1(model: str, *places: Path) -> list[Cell]:
+    return table_1(model, given(places).plain, None)
+
+
 def test_a_model_joins_table_1(trained: str, text: Path) -> None:
-    (cell,) = table_1(trained, open_corpus([text]), None)
+    (cell,) = in_table_1(trained, text)
     found = perplexity(trained, open_corpus([text]), words="split")
     assert cell.ours == found.perplexity
     assert (cell.paper, cell.agrees, cell.source) == (None, None, f"re-scored with {trained}")
-    assert "held-out.txt, another text than the BNC and WikiText-103" in cell.note
+    assert cell.column == "held-out.txt"
+    assert "on held-out.txt, another text than the BNC and WikiText-103" in cell.note
     assert "words='split'" in cell.note
+
+
+def test_each_text_has_a_column_of_its_own(trained: str, text: Path, tmp_path: Path) -> None:
+    other = tmp_path / "mix" / "test"
+    other.mkdir(parents=True)
+    (other / "a.txt").write_text("The dog sleeps.\n")
+    (other / "b.txt").write_text("Who did the cats chase?\n")
+    first, second = in_table_1(trained, text, other)
+    assert (first.column, second.column) == ("held-out.txt", "mix/test")
+    assert second.ours == perplexity(trained, open_corpus([other]), words="split").perplexity
+    assert first.ours != second.ours
+    assert "on mix/test (a.txt, b.txt), another text" in second.note
 
 
 def test_words_of_table_1_are_the_same_for_all_models(trained: str, arpa: Path, text: Path) -> None:
     """One has words by spaces, the other by the rule split: both are told per word by split."""
-    notes = [table_1(model, open_corpus([text]), None)[0].note for model in (trained, f"ngram:{arpa}")]
+    notes = [in_table_1(model, text)[0].note for model in (trained, f"ngram:{arpa}")]
     assert len({note.partition(" words by the rule 'split'")[0] for note in notes}) == 1
 
 
-@pytest.mark.parametrize("model", ["masked:bert", "classifier:some", "uniform"])
-def test_a_model_without_perplexity_says_why(model: str, text: Path) -> None:
-    (cell,) = table_1(model, open_corpus([text]), None)
-    assert cell.ours is None
-    assert "masked model sees both sides of each word" in cell.note
+def test_a_model_without_perplexity_says_why(text: Path, masked_dir: Path, classifier_dir: Path) -> None:
+    for model in (f"masked:{masked_dir}", f"classifier:{classifier_dir}", "uniform"):
+        cell = in_table_1(model, text)[0]
+        assert cell.ours is None
+        assert "masked model sees both sides of each word" in cell.note
 
 
-def test_a_text_that_a_model_cannot_take_is_told(text: Path, causal_dir: Path) -> None:
+def test_a_masked_model_has_a_pseudo_perplexity_in_a_column_of_its_own(text: Path, masked_dir: Path) -> None:
+    model = f"masked:{masked_dir}(variant='word_l2r')"
+    nothing, pseudo = in_table_1(model, text)
+    assert (nothing.column, nothing.ours) == ("held-out.txt", None)
+    assert pseudo.column == "pseudo-perplexity, held-out.txt"
+    assert pseudo.ours == pseudo_perplexity(model, open_corpus([text]), words="split").pseudo_perplexity
+    assert "compares with those of masked models of the same variant only" in pseudo.note
+    assert "variant='word_l2r'" in pseudo.note
+
+
+def test_a_text_that_a_model_cannot_take_is_told(text: Path, causal_dir: Path, masked_dir: Path) -> None:
     text.write_text("The cats sleep.\n" + "the dog " * 100, encoding="utf-8")
-    (cell,) = table_1(f"causal:{causal_dir}", open_corpus([text]), None)
-    assert cell.ours is None
-    assert "cannot score" in cell.note
+    for model in (f"causal:{causal_dir}", f"masked:{masked_dir}"):
+        cell = in_table_1(model, text)[-1]
+        assert cell.ours is None
+        assert "cannot score" in cell.note
 
 
 def test_without_text_table_1_says_what_to_give() -> None:
-    (cell,) = table_1("uniform", None, None)
-    assert (cell.ours, "--corpus FILE" in cell.note) == (None, True)
+    (cell,) = in_table_1("uniform")
+    assert (cell.column, cell.ours, "--corpus FILE" in cell.note) == ("text of --corpus", None, True)
 
 
 def test_slor_takes_the_unigrams_of_the_model(trained: str, arpa: Path) -> None:
@@ -310,15 +339,22 @@ def test_text_and_treebanks_are_told_apart(tmp_path: Path, text: Path) -> None:
     bank = tmp_path / "tiny.conllu"
     bank.write_text(TREE, encoding="utf-8")
     texts = given([text, bank])
-    assert texts.plain is not None
-    assert texts.plain.files == (text,)
+    assert texts.plain == (Text("held-out.txt", open_corpus([text])),)
     assert texts.sense is not None
     assert [each.text for each in texts.sense.sentences] == [
         "the hungry vowel was arrested",
         "the old wolves were sleeping",
     ]
     assert given([]) == Texts()
-    assert given([bank]).plain is None
+    assert given([bank]).plain == ()
+    (tmp_path / "both").mkdir()
+    (tmp_path / "both" / "a.txt").write_text("The cats sleep.")
+    (tmp_path / "both" / "b.conllu").write_text(TREE, encoding="utf-8")
+    both = given([tmp_path / "both"])
+    assert [path.name for each in both.plain for path in each.corpus.files] == ["a.txt"]
+    assert both.sense == given([bank]).sense
+    with pytest.raises(CorpusError, match="named twice"):
+        given([text, text])
 
 
 @pytest.mark.usefixtures("data")
@@ -329,7 +365,7 @@ def test_the_whole_study_of_a_trained_model(trained: str, tmp_path: Path, text: 
     assert done.exit_code == 0, done.output
     found = {(row["table"], row["row"], row["column"]): row for row in json.loads(done.stdout)}
     assert len(found) == len(json.loads(done.stdout))
-    assert found["Table 1", trained, "text of --corpus"]["ours"] > 1
+    assert found["Table 1", trained, "held-out.txt"]["ours"] > 1
     sense = found["Table 6", f"{trained}, Raw", "our sense against our nonsense"]
     assert abs(sense["ours"]) == pytest.approx(1)
     assert "1 of our 27 nonsense sentences" in sense["note"]

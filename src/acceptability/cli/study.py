@@ -61,7 +61,9 @@ def command(
     corpus: Annotated[
         list[Path] | None,
         typer.Option(
-            "--corpus", "-c", help="Text to measure your models on, for a paper that does: files, folders, .conllu."
+            "--corpus",
+            "-c",
+            help="Text to measure your models on, for a paper that does: file, folder, .conllu; repeatable.",
         ),
     ] = None,
     table: Annotated[

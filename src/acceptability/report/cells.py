@@ -6,15 +6,20 @@ import re
 from collections.abc import Sequence
 
 from rich.table import Table
+from rich.text import Text
 
 from acceptability.report.table import add_row
 from acceptability.studies.cells import Cell
+
+_LONG = 40
+"""A source or note of more characters would make its row many lines high."""
 
 _SIGNS = {True: "yes", False: "no", None: ""}
 
 
 def cell_table(title: str, cells: Sequence[Cell]) -> Table:
-    """Return the cells of one table of a paper, a row each."""
+    """Return the cells of one table of a paper, a row each; what is long stands below, once, with a number."""
+    below = _below(cells)
     table = Table(title=title, title_justify="left", header_style="bold", pad_edge=False)
     for name in ("row", "column"):
         table.add_column(name, overflow="fold")
@@ -26,8 +31,17 @@ def cell_table(title: str, cells: Sequence[Cell]) -> Table:
         table.add_column(name, overflow="fold")
     for cell in cells:
         signs = cell.paper or "–", _shown(cell), _SIGNS[cell.agrees]
-        add_row(table, cell.row, cell.column, *signs, cell.source, cell.note)
+        said = (f"({below[text]})" if text in below else text for text in (cell.source, cell.note))
+        add_row(table, cell.row, cell.column, *signs, *said)
+    table.caption = Text("\n".join(f"({number}) {text}" for text, number in below.items())) if below else None
+    table.caption_justify = "left"
     return table
+
+
+def _below(cells: Sequence[Cell]) -> dict[str, int]:
+    """Return the long sources and notes, each with a number, in the order in which they come."""
+    texts = dict.fromkeys(text for cell in cells for text in (cell.source, cell.note) if len(text) > _LONG)
+    return {text: number for number, text in enumerate(texts, start=1)}
 
 
 def _shown(cell: Cell) -> str:
@@ -51,14 +65,17 @@ def agreement(cells: Sequence[Cell]) -> str:
     compared = [cell for cell in cells if cell.agrees is not None]
     second_hand = sum(cell.is_second_hand for cell in compared)
     open_ones = sum(cell.paper is not None and cell.ours is None for cell in cells)
+    others = sum(cell.is_not_compared for cell in cells)
     tables = list(dict.fromkeys(cell.table for cell in compared))
+    other = f"{others} of ours stand beside printed ones of other models or texts, and are not compared." * bool(others)
     if not compared:
-        return "No printed number could be set beside one of ours."
+        return other or "No printed number could be set beside one of ours."
     said = f"{_count(compared)} printed numbers came out again"
     said += f", {second_hand} of them second-hand: see their notes" if second_hand else ""
     said += f"; {open_ones} more cannot be computed from what is published." if open_ones else "."
     parts = [f"{table} {_count([cell for cell in compared if cell.table == table])}" for table in tables]
-    return f"{said} {', '.join(parts)}." if len(parts) > 1 else said
+    by_table = f"{', '.join(parts)}." if len(parts) > 1 else ""
+    return " ".join(filter(None, (said, by_table, other)))
 
 
 def _count(compared: Sequence[Cell]) -> str:

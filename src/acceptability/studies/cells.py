@@ -6,7 +6,7 @@ import math
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.resources import files
 
 from acceptability.errors import MeasureError
@@ -26,7 +26,8 @@ class Cell:
         paper: What the paper prints there, as it prints it; None where it prints nothing.
         ours: What we computed; None where nothing could be, and the note says why.
         source: What ours was computed from: "published scores", or "re-scored with MODEL".
-        agrees: Whether ours, rounded as the paper rounds, is what it prints; None where there is nothing to compare.
+        agrees: Whether ours, rounded as the paper rounds, is what it prints; None where there is nothing to compare,
+            or where the two stand side by side and are of other models or texts, as source and note say.
         note: Why the two differ, or what to know about either.
     """
 
@@ -38,6 +39,11 @@ class Cell:
     source: str
     agrees: bool | None
     note: str = ""
+
+    @property
+    def is_not_compared(self) -> bool:
+        """Whether ours stands beside what the paper prints without being an attempt at the same number."""
+        return self.paper is not None and self.ours is not None and self.agrees is None
 
     @property
     def is_second_hand(self) -> bool:
@@ -94,6 +100,19 @@ def beside(values: Mapping[Key, Printed], key: Key, ours: float | str | None, so
     origin = f"{_SECOND_HAND}{there.origin}" if there and there.origin else ""
     notes = "; ".join(filter(None, (note, known, origin)))
     return Cell(*key, there.value if there else None, ours, source, agrees, notes)
+
+
+def not_compared(
+    values: Mapping[Key, Printed], key: Key, ours: float | str | None, source: str, *, note: str = ""
+) -> Cell:
+    """Return our number beside what the paper prints for another model or text: it neither agrees nor fails to.
+
+    >>> place = ("Table 1", "Mikolov", "BNC")
+    >>> cell = not_compared({place: Printed("332.04")}, place, 332.04, "another text")
+    >>> cell.paper, cell.ours, cell.agrees
+    ('332.04', 332.04, None)
+    """
+    return replace(beside(values, key, ours, source, note=note), agrees=None)
 
 
 def same(ours: float | str, theirs: str) -> bool:

@@ -2,12 +2,13 @@
 
 Sections 3 and 4 test and correlate the surprisals of Hu, Chen and Levy (2020) anew. Tables 1 to 6 are of models
 that were not published; what is printed there is shown, is compared with itself where it contradicts itself, and
-a model of the user's own joins every table under the paper's protocol.
+a model of the user's own joins every table under the paper's protocol. One that was trained here by the recipe of
+a row of the paper stands in that row too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from acceptability.errors import SpellingError
@@ -19,12 +20,13 @@ from acceptability.studies.hu_accuracy import accuracy_cells
 from acceptability.studies.minimal import minimal_structures
 from acceptability.studies.niu_penn_gpt2 import PLACES, called, name_in, ours
 from acceptability.studies.niu_penn_groups import Group, group_counts, microgroups, told_counts
-from acceptability.studies.niu_penn_models import Asked, given, rescored
+from acceptability.studies.niu_penn_models import Asked, rescored, with_text
+from acceptability.studies.niu_penn_rows import NOT_COMPUTED, in_paper, place_in, placed
 from acceptability.studies.niu_penn_sets import set_cells
+from acceptability.studies.niu_penn_texts import given
 from acceptability.suites import load_suite
 from acceptability.types import Suite
 
-_NOT_COMPUTED = "not computed"
 _ITSELF = "the paper's own tables"
 _SENTENCES = "published sentences"
 
@@ -32,16 +34,18 @@ _NOT_AVAILABLE = "not available"
 _UNPUBLISHED = "the paper's own models are not published"
 _NEEDS = {
     "Section 5": f"{_UNPUBLISHED}; --model adds a row",
-    "Table 1": f"{_UNPUBLISHED}, nor are its test sets; --model and --corpus add rows on another text",
-    "Table 2": f"{_UNPUBLISHED}; --model adds rows",
-    "Table 3": f"{_UNPUBLISHED}; --model adds rows",
-    "Table 4": "the microgroups of CoLA are not published, so that no model can fill this; "
-    "--model adds rows on groups of our own",
-    "Table 5": f"{_UNPUBLISHED}; --model adds rows",
-    "Table 6": "the 36 strings of the BNC are not published, so that no model can fill this; "
-    "--model adds rows on strings of our own",
+    "Table 1": f"{_UNPUBLISHED}, nor are its test sets",
+    "Table 2": _UNPUBLISHED,
+    "Table 3": _UNPUBLISHED,
+    "Table 4": f"{_UNPUBLISHED}, nor are its microgroups of CoLA: ours are on groups of our own",
+    "Table 5": _UNPUBLISHED,
+    "Table 6": f"{_UNPUBLISHED}, nor are its 36 strings of the BNC: ours are on strings of our own",
 }
-_OTHER_DATA = ("Table 1", "Table 4", "Table 6")
+_OTHER_DATA = {
+    "Table 1": "the paper's test sets are not published; --model and --corpus add rows on another text",
+    "Table 4": "the microgroups of CoLA are not published; --model adds rows on groups of our own",
+    "Table 6": "the 36 strings of the BNC are not published; --model adds rows on strings of our own",
+}
 _TRAINED = ("Mikolov", "QRNN regular", "QRNN TAS")
 
 
@@ -55,26 +59,39 @@ def cells(
     """Return every number of the paper with ours beside it, and those of a user's models.
 
     Args:
-        corpus: Text for the perplexities of Table 1, and treebanks (CoNLL-U files) for Table 6.
+        corpus: Texts for the perplexities of Table 1, a column each, of which the first is the one for the paper's own
+            rows; and treebanks (CoNLL-U files) for Table 6.
     """
     if corpus and not models:
         raise SpellingError("--corpus is text to measure models on: give a --model too")
+    trained = placed(models)
     texts, values, groups = given(corpus), printed("niu_penn"), microgroups()
     every = combinations()
     found = [*set_cells(values, every), *accuracy_cells(every), *_counts(values, groups), *_contradictions(values)]
-    asked = [cell for model in models for cell in rescored(Asked(model, engine, progress), texts, groups, values)]
+    own = {model: rescored(Asked(model, engine, progress), texts, groups, values) for model in models}
+    asked = [cell for model, its in own.items() for cell in with_text(model, its)]
     known = _of_gpt2(values, models, asked)
-    for table, note in _NEEDS.items():
-        places = [key for key in values if key[0] == table]
-        found += [known.get(key) or beside(values, key, None, _NOT_COMPUTED, note=note) for key in places]
+    known |= in_paper(values, trained, _by_key(cell for its in own.values() for cell in its))
+    for table in _NEEDS:
+        found += [known.get(key) or _missing(values, key) for key in values if key[0] == table]
         found += [cell for cell in asked if cell.table == table]
     return found
 
 
+def _missing(values: Mapping[Key, Printed], key: Key) -> Cell:
+    """Return what the paper prints where no model was given that could stand there."""
+    place = place_in(key)
+    note = "; ".join(filter(None, (_NEEDS[key[0]], place.wanted() if place else "")))
+    return beside(values, key, None, NOT_COMPUTED, note=note)
+
+
+def _by_key(cells: Iterable[Cell]) -> dict[Key, Cell]:
+    return {(cell.table, cell.row, cell.column): cell for cell in cells}
+
+
 def _of_gpt2(values: Mapping[Key, Printed], models: Sequence[str], asked: Sequence[Cell]) -> dict[Key, Cell]:
     """Return the paper's rows of GPT-2, filled where the user has the same model and we have the same sentences."""
-    by_key = {(cell.table, cell.row, cell.column): cell for cell in asked}
-    given_ones, found = called(models), dict[Key, Cell]()
+    by_key, given_ones, found = _by_key(asked), called(models), dict[Key, Cell]()
     for key in values:
         name = name_in(key) if key[0] in _NEEDS else None
         if name is None:
@@ -84,7 +101,7 @@ def _of_gpt2(values: Mapping[Key, Printed], models: Sequence[str], asked: Sequen
         if cell:
             found[key] = beside(values, key, cell.ours, cell.source, note=cell.note)
         else:
-            note = _NEEDS[key[0]] if key[0] in _OTHER_DATA else f"GPT-2 is public: give --model causal:{PLACES[name]}"
+            note = _OTHER_DATA.get(key[0], f"GPT-2 is public: give --model causal:{PLACES[name]}")
             found[key] = beside(values, key, None, _NOT_AVAILABLE, note=note)
     return found
 
@@ -95,7 +112,7 @@ def _counts(values: Mapping[Key, Printed], groups: Sequence[Group]) -> list[Cell
     counted = _cola() | _li(load_suite("li_adger")) | _nonsense(load_suite("niu_penn2020"))
     known = {key: beside(values, key, counted[key[1:]], _SENTENCES) for key in told if key[1:] in counted}
     known |= told_counts(values, groups)
-    return [known.get(key) or beside(values, key, None, _NOT_COMPUTED) for key in told] + group_counts(groups)
+    return [known.get(key) or beside(values, key, None, NOT_COMPUTED) for key in told] + group_counts(groups)
 
 
 def _cola() -> dict[tuple[str, str], int]:

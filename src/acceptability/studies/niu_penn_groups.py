@@ -9,11 +9,10 @@ ours and made by a rule: a sentence joins the one before it where both have the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from difflib import SequenceMatcher
 
 from acceptability.models.splitting import spans
-from acceptability.studies.cells import Cell, Key, Printed, beside
+from acceptability.studies.cells import Cell, Key, Printed, beside, not_compared
 from acceptability.studies.niu_penn_pbc import SCALES, Scored, lower, mean, median, model_cell, over_sets, pbc, upper
 from acceptability.suites import load_suite
 from acceptability.types import Sentence
@@ -102,8 +101,7 @@ def told_counts(values: Mapping[Key, Printed], groups: Sequence[Group]) -> dict[
         (*row, "groups, with those of one sentence"): len(groups),
         (*row, "of those of two or more, of size 2 to 4 (%)"): 100 * sum(n <= LARGE for n in several) / len(several),
     }
-    cells = {key: beside(values, key, count, _SOURCE, note=_RULE) for key, count in counts.items()}
-    return {key: replace(cell, agrees=None) for key, cell in cells.items()}
+    return {key: not_compared(values, key, count, _SOURCE, note=_RULE) for key, count in counts.items()}
 
 
 def _words(sentence: Sentence) -> list[str]:

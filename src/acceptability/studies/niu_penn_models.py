@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from acceptability.errors import MissingExtra
 from acceptability.protocols import Engine
@@ -19,36 +18,11 @@ from acceptability.studies.niu_penn_inquiry import table_3
 from acceptability.studies.niu_penn_pbc import Scored
 from acceptability.studies.niu_penn_perplexity import table_1
 from acceptability.studies.niu_penn_sense import NORMS, colorless_cell, permutations, table_6
-from acceptability.studies.sense import sense_suite
-from acceptability.studies.treebank import is_treebank
+from acceptability.studies.niu_penn_texts import Texts
 from acceptability.suites import load_suite
-from acceptability.train.corpus import Corpus, open_corpus
 from acceptability.types import Suite
 
 _PLAIN = {"Raw": "lp", "Norm": "mean_lp"}
-
-
-@dataclass(frozen=True)
-class Texts:
-    """What the user gave beside models.
-
-    Args:
-        plain: Text for perplexities.
-        sense: Sense and nonsense, of which the sense comes from a treebank.
-    """
-
-    plain: Corpus | None = None
-    sense: Suite | None = None
-
-
-def given(places: Sequence[str | Path]) -> Texts:
-    """Return the user's text, and what its treebanks (CoNLL-U files) give."""
-    if not places:
-        return Texts()
-    files = open_corpus(places).files
-    plain = tuple(path for path in files if not is_treebank(path))
-    banks = tuple(path for path in files if is_treebank(path))
-    return Texts(Corpus(plain) if plain else None, sense_suite(Corpus(banks)) if banks else None)
 
 
 @dataclass(frozen=True)
@@ -68,7 +42,7 @@ class Asked:
 
 
 def rescored(asked: Asked, texts: Texts, groups: Sequence[Group], values: Mapping[Key, Printed]) -> list[Cell]:
-    """Return the rows of one model in every table.
+    """Return the rows of one model in every table, without a word on what it was trained on.
 
     Args:
         groups: Those of Table 4.
@@ -77,15 +51,19 @@ def rescored(asked: Asked, texts: Texts, groups: Sequence[Group], values: Mappin
     model = asked.model
     reductions, unigrams, missing = _reductions(model)
     short = {norm: spelling for norm, spelling in reductions.items() if norm in NORMS}
-    found = [
+    return [
         colorless_cell(model, values),
         *table_1(model, texts.plain, asked.progress),
         *_of_cola(asked, reductions, (unigrams, missing), groups),
         *_of_inquiry(asked),
         *table_6(model, _with_scores(asked, permutations(), short), _sense(asked, texts.sense, short)),
     ]
+
+
+def with_text(model: str, cells: Sequence[Cell]) -> list[Cell]:
+    """Return the rows of a model with notes that tell what it was trained on, as its folder says."""
     about = trained_on(model)
-    return [replace(cell, note="; ".join(filter(None, (cell.note, about)))) for cell in found]
+    return [replace(cell, note="; ".join(filter(None, (cell.note, about)))) for cell in cells]
 
 
 def _of_cola(

@@ -22,7 +22,7 @@ NORMS = ("Raw", "SLOR")
 """What Table 6 has; SLOR where there are unigrams."""
 
 _PERMUTATIONS = "permutations of colourless green ideas sleep furiously, grammatical against not"
-_SENSE = "our sense against our nonsense"
+SENSE = "our sense against our nonsense"
 _NEEDS = "needs a treebank of English to draw strings that make sense from: add --corpus FILE.conllu (or .conllu.xz)"
 
 
@@ -36,11 +36,11 @@ def table_6(model: str, permuted: tuple[Suite, Scored], sense: tuple[Suite, Scor
     """Yield the correlations with sense, and with the grammar of nonsense."""
     yield from _cells(model, _PERMUTATIONS, *permuted, "no sense in either: another question than the paper's")
     if sense is None:
-        yield model_cell("Table 6", f"{model}, Raw", _SENSE, (None, _NEEDS), model)
+        yield from (model_cell("Table 6", f"{model}, {norm}", SENSE, (None, _NEEDS), model) for norm in permuted[1])
         return
     half, every = len(sense[0].sentences) // 2, len(nonsense())
     note = f"each with a string of the treebank of the same parts of speech, drawn with seed {SEED}; not the paper's"
-    yield from _cells(model, _SENSE, *sense, f"{half} of our {every} nonsense sentences, {note}")
+    yield from _cells(model, SENSE, *sense, f"{half} of our {every} nonsense sentences, {note}")
 
 
 def _cells(model: str, column: str, suite: Suite, found: Scored, note: str) -> Iterator[Cell]:
