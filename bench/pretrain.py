@@ -33,10 +33,11 @@ from numpy.typing import NDArray
 
 from acceptability import registry
 from acceptability.train import Job, Tick, train
+from acceptability.train.card import card
 from acceptability.train.checkpoint import Checkpoints
 from acceptability.train.corpus import Corpus, Counts, counts, open_corpus
 from acceptability.train.options import read_options
-from acceptability.train.recipe import Trained
+from acceptability.train.recipe import FILE, Trained, machine, versions
 from acceptability.train.subwords import Pieces, encode, learn_subwords
 
 _FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6, "lc": 3, "lp": 1, "pb": 1}]  # tokens of two bytes
@@ -97,7 +98,13 @@ def teach(kind: str, options: Sequence[str], folder: Path, out: Path, work: Path
     job = Job(Corpus(()), counted, work / "model", None, Checkpoints(work / "checkpoint", about), _Shown())
     job.out.mkdir(parents=True, exist_ok=True)
     trained = taught(recipe, pieces, dev, job, Team())
-    told = {"kind": kind, "options": list(options), "facts": dict(trained.facts), "unigrams": dict(trained.unigrams)}
+    told: dict[str, Any] = {
+        "kind": kind,
+        "options": list(options),
+        "facts": dict(trained.facts),
+        "unigrams": dict(trained.unigrams),
+    }
+    told |= {"seconds": round(time.monotonic() - began, 1), "machine": machine(), "versions": versions()}
     (job.out / "trained.json").write_text(json.dumps(told, ensure_ascii=False))
     _carry(job.out, out, kind)
     facts = trained.facts
@@ -159,7 +166,11 @@ def finish(kind: str, carried: Path, corpus: Sequence[str], dev: Sequence[str], 
             return Trained(told["unigrams"], told["facts"])
 
         ready.follow = follow  # type: ignore[attr-defined]
-        train(read_options(cast(Any, ready), told["options"]), corpus, model, dev=dev, licence=licence)
+        recipe = read_options(cast(Any, ready), told["options"])
+        written = train(recipe, corpus, model, dev=dev, licence=licence)
+        written |= {key: told[key] for key in ("seconds", "machine", "versions")}
+        (model / FILE).write_text(json.dumps(written, indent=1, ensure_ascii=False), encoding="utf-8")
+        (model / "README.md").write_text(card(model.name, known.opened_as, written), encoding="utf-8")
 
 
 def main() -> None:

@@ -197,6 +197,28 @@ def test_processes_that_do_not_join_are_an_error(monkeypatch: pytest.MonkeyPatch
         _ = Team().rank
 
 
+def test_a_training_can_begin_with_a_finished_model(bert: Path, corpus: Path, tmp_path: Path) -> None:
+    more = replace(TINY_BERT, start=str(bert), epochs=0.01, matrix_rate=1e-9, other_rate=1e-9)
+    _trained(more, corpus, tmp_path / "more")
+    one, two = (load_model(f"masked:{folder}") for folder in (bert, tmp_path / "more"))
+    text = [Query("The cats sleep.")]
+    before, after = (model.run(model.encode(text))[0].logprobs for model in (one, two))
+    assert after == pytest.approx(before, abs=1e-3)
+    told = json.loads((tmp_path / "more" / "recipe.json").read_text())["facts"]["began with"]
+    assert (told["name"], told["recipe"]["epochs"]) == (bert.name, 24.0)
+    assert "began with: name: m" in (tmp_path / "more" / "README.md").read_text()
+
+
+@pytest.mark.parametrize(("change", "problem"), [({"layers": 1}, "of another shape"), ({"width": 64}, "do not fit")])
+def test_a_model_of_another_shape_is_no_beginning(
+    bert: Path, corpus: Path, tmp_path: Path, change: dict[str, Any], problem: str
+) -> None:
+    with pytest.raises(TrainError, match=problem):
+        train(replace(TINY_BERT, start=str(bert), **change), [corpus], tmp_path / "m")
+    with pytest.raises(TrainError, match=r"there is no tokenizer\.json"):
+        train(replace(TINY_BERT, start=str(tmp_path)), [corpus], tmp_path / "n")
+
+
 def test_the_dev_set_ends_a_run(corpus: Path, tmp_path: Path) -> None:
     held = tmp_path / "held.txt"
     held.write_text("Quarks overwhelm jazzy xylophones.\nSphinx of black quartz, judge my vow!\n")

@@ -40,4 +40,6 @@ def _listed(facts: Mapping[str, Any]) -> str:
 def _said(value: object) -> str:
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: "none"}[value]
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    if isinstance(value, Mapping):
+        return "; ".join(f"{name}: {_said(each)}" for name, each in value.items())
+    return f"{value:,}" if isinstance(value, int) else str(value) or "none"

@@ -11,6 +11,7 @@ import json
 import logging
 import os
 import platform
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -117,9 +118,9 @@ def train(
         "words": known.words,
         "licence": licence,
         "seed": getattr(recipe, "seed", None),
-        "versions": _versions(),
+        "versions": versions(),
         "seconds": round(replace(job, before=_seconds(before)).seconds(), 1),
-        "machine": _machine(),
+        "machine": machine(),
         "facts": dict(trained.facts),
         "results": _measured(f"{recipe.opened_as}:{out}", held, shared),
     }
@@ -198,7 +199,8 @@ def _write(path: Path, text: str) -> None:
         out.write(text.encode())
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """Return the versions of Python and of the packages that a training depends on."""
     found = {"python": platform.python_version(), "acceptability": __version__}
     for name in _PACKAGES:
         try:
@@ -208,5 +210,8 @@ def _versions() -> dict[str, str]:
     return found
 
 
-def _machine() -> str:
-    return f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+def machine() -> str:
+    """Return what a training ran on."""
+    torch = sys.modules.get("torch")
+    gpus = [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())] if torch else []
+    return ", ".join((f"{platform.system()} {platform.machine()}", f"{os.cpu_count()} cores", *gpus))

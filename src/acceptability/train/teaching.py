@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch.nn import functional
 
+from acceptability.train.beginning import take_weights, told_of
 from acceptability.train.checkpoint import atomic
 from acceptability.train.hiding import IGNORED, Hiding
 from acceptability.train.loop import Learnt, Lesson, Moment, Pace, constant_then_linear, learn
@@ -76,7 +77,8 @@ def taught(recipe: Transformer, pieces: Pieces, dev: Pieces | None, job: Job, te
     _save(recipe, pieces, objective.net, job)
     counts = pieces.counts()
     unigrams = {token: count for token, count in counts.items() if token not in (PAD, MASK)}
-    return Trained(unigrams, {**_facts(pieces, objective, learnt), "processes": team.size})
+    began = {"began with": told_of(Path(recipe.start))} if recipe.start else {}
+    return Trained(unigrams, {**_facts(pieces, objective, learnt), "processes": team.size, **began})
 
 
 def built(recipe: Transformer, pieces: Pieces) -> Any:
@@ -84,6 +86,8 @@ def built(recipe: Transformer, pieces: Pieces) -> Any:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(recipe.seed)
         objective = HiddenTokens(_encoder(recipe, pieces)) if recipe.is_masked else NextToken(_decoder(recipe, pieces))
+    if recipe.start:
+        take_weights(objective.net, Path(recipe.start))
     if recipe.dropout:
         for name, module in objective.named_modules():
             if name.rpartition(".")[2] in _BRANCHES:

@@ -7,12 +7,14 @@ AdamW (the rest). transformers opens what they save without code of ours.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from acceptability.errors import MissingExtra, TrainError
 from acceptability.models.files import is_importable
+from acceptability.train.beginning import its_subwords
 from acceptability.train.checkpoint import array
 from acceptability.train.recipe import Job, Trained
 from acceptability.train.subwords import SMALLEST, Pieces, encode, learn_subwords
@@ -50,6 +52,7 @@ class Transformer:
         evaluate_every: After how many steps the dev set is looked at; the best weights are kept.
         patience: After how many looks without gain the training stops; 0 means never.
         save_seconds: After how many seconds a checkpoint is written.
+        start: A folder of a finished model of the same shape, with whose weights and subwords the training begins.
         seed: Decides on first weights, order, dropout and what is hidden.
         dtype: How weights are saved: float32, float16 or bfloat16.
         compile: Whether torch.compile makes it faster: yes, no, or auto, which means on a GPU.
@@ -74,6 +77,7 @@ class Transformer:
     evaluate_every: int = 500
     patience: int = 0
     save_seconds: float = 120.0
+    start: str = ""
     seed: int = 1
     dtype: str = "float32"
     compile: str = "auto"
@@ -138,7 +142,8 @@ class Transformer:
 
     def _read(self, job: Job) -> None:
         job.tell(Tick("learning subwords", 0, 1))
-        tokenizer = learn_subwords(job.corpus, self.vocabulary)
+        begins = Path(self.start) if self.start else None
+        tokenizer = its_subwords(begins) if begins else learn_subwords(job.corpus, self.vocabulary)
         job.tell(Tick("learning subwords", 1, 1))
         done = np.zeros(2, np.int64)
 
