@@ -1,4 +1,4 @@
-"""``acceptability train``: a language model from plain text."""
+"""``acceptability train``: a language model from plain text, or a classifier from labelled sentences."""
 
 from __future__ import annotations
 
@@ -16,18 +16,24 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 
 from acceptability import registry
 from acceptability.cli.shown import Json, print_json, talk
+from acceptability.errors import SpellingError
 from acceptability.train import train
+from acceptability.train.classifiers import teach
 from acceptability.train.options import read_options
 from acceptability.train.tick import Tell, Tick
 
 
 def command(
     kind: Annotated[str, typer.Argument(help="The recipe, such as ngram; `acceptability recipes` lists them.")],
-    corpus: Annotated[
-        list[Path],
-        typer.Option("--corpus", "-c", help="Text, one sentence a line: a file (.gz, .xz, .zst) or a folder."),
-    ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder for the model.")],
+    corpus: Annotated[
+        list[Path] | None,
+        typer.Option("--corpus", "-c", help="Text, one sentence a line: a file (.gz, .xz, .zst) or a folder."),
+    ] = None,
+    data: Annotated[
+        list[str] | None,
+        typer.Option("--data", help="Labelled sentences for a classifier: a suite such as cola/train, or a table."),
+    ] = None,
     dev: Annotated[list[Path] | None, typer.Option("--dev", help="Text to measure the perplexity on.")] = None,
     options: Annotated[
         list[str] | None, typer.Option("--set", "-s", help="An option of the recipe, as order=3 or lower=true.")
@@ -37,22 +43,43 @@ def command(
     ] = "",
     as_json: Json = False,
 ) -> None:
-    """Train a language model on text; a run that was stopped goes on when the same command is given again."""
-    recipe = read_options(registry.find("recipe", kind), options or [])
+    """Train a model; a run that was stopped goes on when the same command is given again.
+
+    A language model learns from text (--corpus), a classifier from labelled sentences (--data).
+    """
+    recipe: Any = read_options(registry.find("recipe", kind), options or [])
+    reads = getattr(recipe, "reads", "text")
+    _check(kind, reads, corpus, data)
     with _bar() as tell:
-        told = train(recipe, corpus, out, dev=dev or [], licence=licence, tell=tell)
+        if reads == "labels":
+            told = teach(recipe, data or [], out, licence=licence, tell=tell)
+        else:
+            told = train(recipe, corpus or [], out, dev=dev or [], licence=licence, tell=tell)
     if as_json:
         print_json(told)
         return
-    print(f"{recipe.opened_as}:{out}")
+    print(f"{getattr(recipe, 'opened_as', 'classifier')}:{out}")
     for line in _summary(told):
         talk(line)
 
 
+def _check(kind: str, reads: str, corpus: Sequence[Path] | None, data: Sequence[str] | None) -> None:
+    """Refuse a recipe's wrong kind of reading."""
+    if reads == "labels" and (corpus or not data):
+        raise SpellingError(
+            f"{kind} learns from labelled sentences: give --data, such as --data cola/train, no --corpus"
+        )
+    if reads == "text" and (data or not corpus):
+        raise SpellingError(f"{kind} learns from text: give --corpus FILE_OR_FOLDER, no --data")
+
+
 def _summary(told: dict[str, Any]) -> Iterator[str]:
-    yield f"{told['sentences']:,} sentences, {told['words']:,} words; {told['seconds']:,} seconds"
+    words = f", {told['words']:,} words" if "words" in told else ""
+    yield f"{told['sentences']:,} sentences{words}; {told['seconds']:,} seconds"
     for name, value in told["facts"].items():
         yield f"{name}: {value}"
+    for name, value in told["results"].get("held out", {}).items():
+        yield f"{name} on the {told['held out']:,} sentences held out: {value:.4f}"
     if found := told["results"].get("dev"):
         shown = "undefined" if found["perplexity"] is None else f"{found['perplexity']:.2f}"
         yield f"perplexity on the dev set: {shown} ({found.get('signature') or found['why']})"

@@ -186,7 +186,7 @@ def _measured(model: str, dev: Corpus | None, shared: int) -> dict[str, object]:
         found = perplexity(model, dev).row()
     except (ModelError, SpellingError) as error:  # a masked model gives no text a probability
         _log.warning("the perplexity on the dev set is not known: %s", error)
-        found = {"perplexity": None, "why": str(error)}
+        found = {"perplexity": None, "why": str(error).replace(model, model.partition(":")[0] + ":FOLDER")}
     return {"dev": found, "sentences of dev also in training": shared}
 
 
