@@ -13,6 +13,7 @@ from pathlib import Path
 
 import acceptability
 from acceptability import Bootstrap, Result, evaluate, load_suite
+from acceptability.models import delivered
 from acceptability.report.table import number
 from acceptability.studies.niu_penn_cola import labelled_cola
 
@@ -48,6 +49,7 @@ def measured(model: str) -> str:
             "phenomenon",
             [((result.group or "all").partition("=")[2] or result.group or "all", result) for result in blimp],
         ),
+        *_plain(model, how),
         f"**LI-Adger**, {len(load_suite('li_adger').contrasts):,} pairs:",
         _table("measure", [(f"`{result.measure}`", result) for result in rated]),
         "**CoLA**, point-biserial correlation over the training set and both development sets:",
@@ -55,6 +57,16 @@ def measured(model: str) -> str:
         "\n".join(f"- `{result.signature}`" for result in (*blimp[:1], *rated, *labelled)),
     ]
     return "\n\n".join(parts).replace(str(EMBEDDED), "embedded") + "\n"
+
+
+def _plain(model: str, how: Bootstrap) -> list[str]:
+    """Return what a masked model reaches on BLiMP when it hides one token at a time."""
+    spelling = delivered()[model].spelling()
+    if "variant='word_l2r'" not in spelling:
+        return []
+    (found,) = evaluate("blimp", [spelling.replace("word_l2r", "pll")], measures=["PairAccuracy"], bootstrap=how)
+    interval = f"{number(found.low)} to {number(found.high)}"
+    return [f"With plain pseudo-log-likelihood (`variant='pll'`) it is {number(found.value)} ({interval})."]
 
 
 def _slor(model: str) -> str:

@@ -15,7 +15,8 @@ from acceptability.models import delivered
 
 EMBEDDED = Path(acceptability.__file__).parent / "embedded"
 FOLDERS = sorted(path for path in EMBEDDED.iterdir() if path.is_dir())
-MOST = {"each": 25 << 20, "together": 60 << 20}
+MOST = {"each": 25_000_000, "together": 60_000_000}
+BLIMP = {"mini-masked": 0.76, "mini-causal": 0.75, "mini-lstm": 0.65}
 
 
 def size(folder: Path) -> int:
@@ -54,6 +55,34 @@ def test_the_trigram_needs_neither_torch_nor_another_package() -> None:
 def test_the_trigram_knows_more_than_chance() -> None:
     (found,) = evaluate(load_suite("starter"), ["trigram"], measures=["PairAccuracy(ties=0.5)"])
     assert found.low > 0.55
+
+
+@pytest.mark.parametrize(("name", "least"), [("mini-masked", 0.85), ("mini-causal", 0.85), ("mini-lstm", 0.75)])
+def test_the_small_networks_know_much_more(name: str, least: float) -> None:
+    pytest.importorskip("transformers")
+    (found,) = evaluate(load_suite("starter"), [name], measures=["PairAccuracy(ties=0.5)"])
+    assert found.low > least
+
+
+@pytest.mark.parametrize(("name", "head"), [("mini-masked", "MaskedLM"), ("mini-causal", "CausalLM")])
+def test_transformers_opens_it_without_our_code(name: str, head: str) -> None:
+    pytest.importorskip("transformers")
+    code = (
+        "import sys, transformers;"
+        f"net = transformers.AutoModelFor{head}.from_pretrained({str(EMBEDDED / name)!r});"
+        f"words = transformers.AutoTokenizer.from_pretrained({str(EMBEDDED / name)!r});"
+        "print(net(**words('The cats sleep.', return_tensors='pt')).logits.shape[-1], 'acceptability' in sys.modules)"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert out.split() == ["8192", "False"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BLIMP)
+def test_what_it_reaches_on_blimp(name: str) -> None:
+    pytest.importorskip("transformers")
+    (found,) = evaluate("blimp", [name], measures=["PairAccuracy"])
+    assert found.value >= BLIMP[name]
 
 
 def test_its_signature_is_that_of_its_content() -> None:

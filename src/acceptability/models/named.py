@@ -11,6 +11,7 @@ from pathlib import Path
 from acceptability.errors import MissingExtra
 from acceptability.models.files import is_importable
 
+_NEURAL = ("torch", "transformers", "tokenizers", "safetensors")
 _EMBEDDED = Path(__file__).parents[1] / "embedded"
 
 
@@ -56,6 +57,30 @@ def delivered() -> dict[str, Delivered]:
             ("pocketsphinx",),
             "--no-deps pocketsphinx==5.1.1",
             _sphinx,
+        ),
+        Delivered(
+            "mini-masked",
+            "our masked transformer of 11 million parameters and 54 million words of English; with the package",
+            "CC BY-SA 4.0",
+            _NEURAL,
+            "'acceptability[neural]'",
+            lambda: f"masked:{_EMBEDDED / 'mini-masked'}(variant='word_l2r')",
+        ),
+        Delivered(
+            "mini-causal",
+            "our causal transformer of 11 million parameters and 54 million words of English; with the package",
+            "CC BY-SA 4.0",
+            _NEURAL,
+            "'acceptability[neural]'",
+            lambda: f"causal:{_EMBEDDED / 'mini-causal'}",
+        ),
+        Delivered(
+            "mini-lstm",
+            "our LSTM of 30,000 lower-case words and 54 million words of English; with the package",
+            "CC BY-SA 4.0",
+            ("torch", "safetensors"),
+            "'acceptability[neural]'",
+            lambda: f"recurrent:{_EMBEDDED / 'mini-lstm'}",
         ),
         Delivered(
             "trigram",
