@@ -152,6 +152,7 @@ def test_the_rule_split() -> None:
         "...",
     ]
     assert words("the dogs' bones") == ["the", "dogs", "'", "bones"]
+    assert words("Robert <unk> sang <unknown>.") == ["Robert", "<unk>", "sang", "<", "unknown", ">", "."]
 
 
 def test_the_edge_of_a_sentence_is_no_word(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@
 - ``split``: for models of words that were trained on plain text. Runs of letters and digits; ``n't``, ``'s``, ``'m``,
   ``'d``, ``'re``, ``'ve`` and ``'ll`` are words of their own; numbers keep points and commas between digits, and single
   letters with points (``U.S.``, ``e.g.``) stay together; several points are one word, and so is every other mark.
+  ``<unk>``, with which some corpora stand in for rare words, is one word: an unknown one.
 
 A script that writes vowels as combining marks is cut into pieces by all but ``spaces``.
 """
@@ -22,7 +23,8 @@ RULES: Mapping[str, str] = {
     "words": r"[^\W_]+(?:['’-][^\W_]+)*",
     "punctuation": r"[^\W_]+(?:['’-][^\W_]+)*|[^\w\s]|_",
     "split": (
-        r"(?:[^\W\d_]\.){2,}"
+        r"<unk>"
+        r"|(?:[^\W\d_]\.){2,}"
         r"|\d+(?:[.,]\d+)+"
         r"|[^\W_]+(?=[nN]['’][tT](?![^\W_]))|[nN]['’][tT](?![^\W_])"
         r"|['’](?:[sSmMdD]|[rR][eE]|[vV][eE]|[lL][lL])(?![^\W_])"
