@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from acceptability.models.output_layers import _Grouped
 from acceptability.models.recurrent_networks import Network
 from acceptability.models.vocabulary import END, START
 
@@ -22,8 +23,7 @@ def sentences(
     going, last, states = np.arange(count), torch.full((count,), START, device=device), None
     for step in range(longest + 1):
         said, states = net.states(last.unsqueeze(0), states)
-        logs = net.output.everything(said[-1][0], net.table)
-        last = picked(logs, temperature, banned, random)
+        last = _following(net, said[-1][0], temperature, banned, random)
         words = last.cpu().numpy()
         drawn[step, going] = words
         is_open = words != END
@@ -36,19 +36,43 @@ def sentences(
     return [None if row in unfinished else _until_end(drawn[:, row]) for row in range(count)]
 
 
+def _following(
+    net: Network, hidden: Tensor, temperature: float, banned: frozenset[int], random: np.random.Generator
+) -> Tensor:
+    """Return a word after what the network has in mind in each row."""
+    output = net.output
+    # A temperature changes what a whole group has in a way that only all of its words tell.
+    if isinstance(output, _Grouped) and temperature == 1 and max(banned) < output.edges[1]:
+        return _by_groups(output, net.table, hidden, banned, random)
+    return picked(output.everything(hidden, net.table), temperature, banned, random)
+
+
+def _by_groups(
+    output: _Grouped, table: Tensor, hidden: Tensor, banned: frozenset[int], random: np.random.Generator
+) -> Tensor:
+    """Draw a frequent word or a group, and then a word of the group: rare words are computed where they are needed."""
+    head, tail = output._layers(table)
+    frequent = output.edges[1]
+    found = picked(torch.cat(head(hidden), 1), 1.0, banned, random)
+    for number, start in enumerate(output.edges[1:-1]):
+        rows = (found == frequent + number).nonzero().squeeze(1)
+        if len(rows):
+            # Marked by negative numbers first, so that no word is taken for a group that comes later.
+            found[rows] = -1 - (start + picked(tail(number, hidden[rows]), 1.0, frozenset(), random))
+    return torch.where(found < 0, -1 - found, found)
+
+
 def picked(logs: Tensor, temperature: float, banned: frozenset[int], random: np.random.Generator) -> Tensor:
     """Return one entry of each row, drawn by the probabilities that its logarithms stand for.
 
     The random numbers come from NumPy, so that every device draws with the same.
     """
-    if temperature != 1:
-        logs = logs / temperature
-    weights = torch.softmax(logs, 1).double()
-    weights[:, sorted(banned)] = 0
+    weights = (logs.exp() if temperature == 1 else torch.softmax(logs / temperature, 1)).double()
+    if banned:
+        weights[:, sorted(banned)] = 0
     sums = weights.cumsum_(1)
     wanted = torch.from_numpy(random.random((len(logs), 1))).to(logs.device) * sums[:, -1:]
-    found: Any = torch.searchsorted(sums, wanted, right=True).squeeze(1)
-    return found.clamp_(max=logs.shape[1] - 1)  # type: ignore[no-any-return]
+    return torch.searchsorted(sums, wanted, right=True).squeeze(1).clamp_(max=logs.shape[1] - 1)
 
 
 def _until_end(column: Any) -> list[int]:
