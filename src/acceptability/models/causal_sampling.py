@@ -37,7 +37,7 @@ def first_sentence(text: str) -> tuple[str, bool]:
 
 
 class Sampler:
-    """Draws sentences from a network; special tokens other than the end, and numbers without a token, are never drawn."""
+    """Draws sentences from a network: never a special token but the end, nor a number that stands for no token."""
 
     def __init__(self, model: Causal, longest: int, temperature: float) -> None:
         if not model._before:

@@ -1,8 +1,8 @@
 """From words back to text, as people write it: what the rules of ``splitting`` cut apart is put together again.
 
 Spaces are lost when text is cut into words, so that this is a guess, and a good one: no space before a comma or
-``n't``, none after an opening bracket, none around a hyphen or dash. Straight quotation marks open and close in turn; a lone
-apostrophe closes what one before it has opened, or else a word that ends in s, as in ``the cats' food``.
+``n't``, none after an opening bracket, none around a hyphen or dash. Straight quotation marks open and close in turn;
+a lone apostrophe closes what one before it has opened, or else a word that ends in s, as in ``the cats' food``.
 """
 
 from __future__ import annotations

@@ -130,4 +130,5 @@ class Sampler:
 
 
 def _until_end(column: Ints) -> list[int]:
-    return column[: int(np.argmax(column == END))].tolist()
+    found: list[int] = column[: int(np.argmax(column == END))].tolist()
+    return found

@@ -40,7 +40,7 @@ def _following(
     net: Network, hidden: Tensor, temperature: float, banned: frozenset[int], random: np.random.Generator
 ) -> Tensor:
     """Return a word after what the network has in mind in each row."""
-    output = net.output
+    output: Any = net.output
     # A temperature changes what a whole group has in a way that only all of its words tell.
     if isinstance(output, _Grouped) and temperature == 1 and max(banned) < output.edges[1]:
         return _by_groups(output, net.table, hidden, banned, random)

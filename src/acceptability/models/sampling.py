@@ -50,7 +50,7 @@ def sampled(
     Args:
         count: How many; None for a stream without end.
         temperature: 1 draws by the model's own probabilities; less prefers the probable ones, more levels them.
-        longest: The most words that a sentence may have: the model's own words or, for transformers, what spaces separate.
+        longest: The most words of a sentence: the model's own or, for transformers, what spaces separate.
         unknown: Whether ``<unk>`` may be drawn like any other word; transformers have none.
         tell: Is called with "too long" or "empty" for each that is drawn anew.
     """

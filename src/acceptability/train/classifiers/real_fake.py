@@ -15,10 +15,10 @@ equally many. A fake that is a real sentence of its buffer is made anew.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 
@@ -26,8 +26,8 @@ import numpy as np
 
 from acceptability.errors import CorpusError, SpellingError
 from acceptability.generate.corrupt import permuted_text, small_words
+from acceptability.generate.writing import write_sentences
 from acceptability.models.sampling import Form, form, sampled
-from acceptability.train.checkpoint import atomic
 from acceptability.train.corpus import Corpus, open_corpus
 from acceptability.types import Sentence
 
@@ -96,10 +96,12 @@ def _mixed(source: Source, shape: Form, drawn: Iterator[str], limit: int | None)
     lines = _fitting(_lines(source.corpus, random), shape, source.tally)
     left, given = limit, 0
     while raw := list(islice(lines, source.buffer if left is None else min(source.buffer, left - left // 2))):
-        real = [shape.text(each) for each in raw]
+        buffer = _Buffer(shape, tuple(raw), random, source.tally)
         fakes = len(raw) if left is None else min(len(raw), left // 2)
-        made = [(text, 1, "real") for text in real]
-        made += [(text, 0, kind) for text, kind in _fakes(source, shape, raw, real, drawn, fakes, random)]
+        of_model = fakes // 2 if source.lm else 0
+        made = [(text, 1, "real") for text in buffer.real]
+        made += [(text, 0, "sampled") for text in islice(buffer.unlike(drawn), of_model)]
+        made += [(text, 0, "permuted") for text in islice(buffer.permuted(), fakes - of_model)]
         for place in random.permutation(len(made)).tolist():
             text, label, kind = made[place]
             given += 1
@@ -157,59 +159,60 @@ def _sampled(source: Source, shape: Form) -> Iterator[str]:
             yield text.lower() if source.lower else text
 
 
-def _fakes(
-    source: Source,
-    shape: Form,
-    raw: Sequence[str],
-    real: Sequence[str],
-    drawn: Iterator[str],
-    count: int,
-    random: np.random.Generator,
-) -> Iterator[tuple[str, str]]:
-    """Yield so many fakes, none of which is a real sentence, with their kinds."""
-    known = frozenset(real)
-    of_model = count // 2 if source.lm else 0
-    while of_model:
-        text = next(drawn)
-        if text in known:
-            source.tally["sampled, a real sentence"] += 1
-        else:
-            of_model -= 1
-            yield text, "sampled"
-    wanted = count - (count // 2 if source.lm else 0)
-    for text in islice(_permuted(source.tally, shape, raw, known, random), wanted):
-        yield text, "permuted"
+@dataclass(frozen=True)
+class _Buffer:
+    """Real sentences that are shuffled together, and the fakes among them.
 
+    Args:
+        raw: The sentences as the corpus has them.
+    """
 
-def _permuted(
-    tally: Counter[str], shape: Form, raw: Sequence[str], known: Collection[str], random: np.random.Generator
-) -> Iterator[str]:
-    """Yield permuted sentences without end, each real one once before any is taken for a second time."""
-    small = small_words(raw)
-    while True:
-        made = 0
-        for place in random.permutation(len(raw)).tolist():
-            text = _once_permuted(shape, raw[place], small, known, random)
-            if text is None:
-                tally["permuted, no other order"] += 1
+    shape: Form
+    raw: tuple[str, ...]
+    random: np.random.Generator
+    tally: Counter[str]
+
+    @cached_property
+    def real(self) -> list[str]:
+        """The sentences in the form that all have."""
+        return [self.shape.text(each) for each in self.raw]
+
+    @cached_property
+    def _known(self) -> frozenset[str]:
+        return frozenset(self.real)
+
+    def unlike(self, drawn: Iterator[str]) -> Iterator[str]:
+        """Yield those of the model's sentences that are no real ones."""
+        for text in drawn:
+            if text in self._known:
+                self.tally["sampled, a real sentence"] += 1
             else:
-                made += 1
                 yield text
-        if not made:
-            raise CorpusError("the words of none of the sentences can change places: no fakes can be made of them")
 
+    def permuted(self) -> Iterator[str]:
+        """Yield permuted sentences without end, each real one once before any is taken for a second time."""
+        small = small_words(self.raw)
+        while True:
+            made = 0
+            for place in self.random.permutation(len(self.raw)).tolist():
+                text = self._permuted(self.raw[place], small)
+                if text is None:
+                    self.tally["permuted, no other order"] += 1
+                else:
+                    made += 1
+                    yield text
+            if not made:
+                raise CorpusError("the words of none of the sentences can change places: no fakes can be made of them")
 
-def _once_permuted(
-    shape: Form, text: str, small: Collection[str], known: Collection[str], random: np.random.Generator
-) -> str | None:
-    """Return a sentence with words in other places, which is no real one; None if none is found."""
-    for _ in range(_TRIES):
-        found = permuted_text(text, random, small)
-        if found is None:
-            return None
-        if (told := shape.text(found)) not in known:
-            return told
-    return None
+    def _permuted(self, text: str, small: Collection[str]) -> str | None:
+        """Return a sentence with words in other places, which is no real one; None if none is found."""
+        for _ in range(_TRIES):
+            found = permuted_text(text, self.random, small)
+            if found is None:
+                return None
+            if (told := self.shape.text(found)) not in self._known:
+                return told
+        return None
 
 
 def made_sentences(
@@ -236,17 +239,17 @@ def made_sentences(
 
 def _exactly(made: Iterator[Sentence], count: int) -> Iterator[Sentence]:
     given = 0
-    for given, each in enumerate(made, start=1):
+    for each in made:
+        given += 1
         yield each
     if given < count:
         raise CorpusError(f"the corpus gives {given:,} sentences, real and fake, and {count:,} were asked for")
 
 
-def write_real_fake(made: Iterator[Sentence], path: Path) -> int:
-    """Write sentences as a suite, one a line as they come, and return how many; the file appears when it is whole."""
-    count = 0
-    with atomic(path) as out:
-        for count, each in enumerate(made, start=1):
-            row = {"id": each.id, "text": each.text, "label": each.label, "tags": dict(each.tags)}
-            out.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
-    return count
+def write_real_fake(
+    corpus: Sequence[str | Path], lm: str, path: Path, count: int, *, seed: int, lower: bool = False
+) -> Counter[str]:
+    """Write real sentences and fakes as a suite, and return how many of each kind were made or left out."""
+    tally: Counter[str] = Counter()
+    write_sentences(made_sentences(corpus, count, lm=lm, seed=seed, lower=lower, tally=tally), path)
+    return tally
