@@ -56,6 +56,8 @@ def sampled(
     """
     if count is not None and count < 1:
         raise SpellingError(f"count is {count}; ask for at least one sentence")
+    if seed < 0:
+        raise SpellingError(f"seed is {seed}; expected 0 or more")
     if not 0 < temperature < float("inf") or longest < 1:
         raise SpellingError(f"temperature is {temperature} and longest {longest}; both must be above 0, and finite")
     return _stream(model, _drawer(model, temperature, longest, unknown), np.random.default_rng(seed), count, tell)

@@ -57,6 +57,8 @@ class Source:
     def __post_init__(self) -> None:
         if self.buffer < 2:
             raise SpellingError(f"buffer is {self.buffer}; at least 2 sentences are shuffled together")
+        if self.seed < 0:
+            raise SpellingError(f"seed is {self.seed}; expected 0 or more")
 
 
 def real_fake(
