@@ -21,7 +21,7 @@ LINES = [
 @pytest.fixture
 def text(tmp_path: Path) -> Path:
     path = tmp_path / "text.txt"
-    path.write_text("\n".join([*LINES, "Hm!"]))
+    path.write_text("\n".join(["Hm!", *LINES]))
     return path
 
 

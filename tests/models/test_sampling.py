@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from acceptability import load_model
+from acceptability import load_model, load_suite
 from acceptability.errors import ModelError, SpellingError, UnknownName
 from acceptability.models import causal_sampling, ngram_sampling, recurrent_sampling
 from acceptability.models.joining import joined
@@ -179,7 +179,7 @@ def test_bad_requests_are_refused_at_once(wrong: dict[str, float]) -> None:
         sampled("trigram", **asked)
 
 
-@pytest.mark.parametrize("text", TEXTS + ["She doesn't pay $1,000.", "It's the cats' \"food\", isn't it?", "A. . ."])
+@pytest.mark.parametrize("text", [*TEXTS, "She doesn't pay $1,000.", "It's the cats' \"food\", isn't it?", "A. . ."])
 def test_joined_words_are_cut_into_the_same_words(text: str) -> None:
     words = [text[start:end] for start, end in spans(text, "split")]
     again = joined(words)
@@ -188,17 +188,29 @@ def test_joined_words_are_cut_into_the_same_words(text: str) -> None:
         assert again == text
 
 
-def test_real_text_is_joined_as_it_was() -> None:
-    folder = Path(__file__).resolve().parents[3] / "shared" / "corpus" / "mix10m" / "dev"
-    files = sorted(folder.glob("*.txt.xz"))
-    if not files:
-        pytest.skip("the corpus is not here")
-    lines = [" ".join(line.split()) for path in files for line in lzma.open(path, "rt", encoding="utf-8")][::5]
+def shares(lines: list[str]) -> tuple[float, float]:
+    """Return how many lines keep their words when they are cut and joined again, and how many every letter."""
+    lines = [" ".join(line.replace("’", "'").split()) for line in lines]
     words = [[spelled(line[a:b], lower=False) for a, b in spans(line, "split")] for line in lines]
     texts = [joined(each) for each in words]
-    assert [[text[a:b] for a, b in spans(text, "split")] for text in texts] == words
-    same = [text == line.replace("’", "'") for text, line in zip(texts, lines, strict=True)]
-    assert sum(same) / len(same) > 0.97
+    again = [[text[a:b] for a, b in spans(text, "split")] for text in texts]
+    kept = [sum(one == two for one, two in zip(*both, strict=True)) for both in ((again, words), (texts, lines))]
+    return kept[0] / len(lines), kept[1] / len(lines)
+
+
+def test_the_sentences_of_a_suite_are_joined_as_they_were() -> None:
+    words, texts = shares([each.text for each in load_suite("starter").sentences])
+    assert words == 1
+    assert texts > 0.99
+
+
+def test_real_text_is_joined_as_it_was(data: Path) -> None:
+    files = sorted((data.parent / "corpus" / "mix10m" / "dev").glob("*.txt.xz"))
+    if not files:
+        pytest.skip("the corpus is not here")
+    words, texts = shares("".join(lzma.decompress(path.read_bytes()).decode() for path in files).splitlines())
+    assert words == 1
+    assert texts > 0.97
 
 
 def test_real_sentences_take_the_form_of_the_models_own(ngram_dir: Path, causal_dir: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tracemalloc
 from collections import Counter
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -19,9 +19,9 @@ from acceptability.train.classifiers.real_fake import Source, made_sentences, re
 from acceptability.train.corpus import Corpus, open_corpus
 from acceptability.train.ngram import NGram
 
-NAMES = "Ann Bob Cem Dora Eva Finn Gus Hal".split()
-NOUNS = "cats dogs birds foxes linguists sentences houses rivers".split()
-VERBS = "see chase like draw read fear know watch".split()
+NAMES = ["Ann", "Bob", "Cem", "Dora", "Eva", "Finn", "Gus", "Hal"]
+NOUNS = ["cats", "dogs", "birds", "foxes", "linguists", "sentences", "houses", "rivers"]
+VERBS = ["see", "chase", "like", "draw", "read", "fear", "know", "watch"]
 
 
 def lines(count: int, seed: int = 0) -> list[str]:
@@ -70,7 +70,7 @@ def test_all_is_read_once_and_half_is_fake(corpus: Corpus, lm: str) -> None:
 def test_every_buffer_is_balanced_and_shuffled(corpus: Corpus, lm: str) -> None:
     labels = [label for _, label in real_fake(corpus, lm, seed=1, buffer=100)]
     assert all(sum(labels[start : start + 200]) == 100 for start in range(0, 1800, 200))
-    assert 60 < sum(one != two for one, two in zip(labels[:200], labels[1:201], strict=True)) < 140
+    assert 60 < sum(one != two for one, two in pairwise(labels[:200])) < 140
 
 
 def test_without_a_model_every_real_sentence_is_permuted_once(corpus: Corpus) -> None:

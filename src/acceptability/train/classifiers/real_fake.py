@@ -149,16 +149,18 @@ def _unfit(shape: Form, text: str) -> str:
 
 
 def _sampled(source: Source, shape: Form) -> Iterator[str]:
-    """Yield sentences of the model without end, in lower case if that was asked."""
+    """Return sentences of the model without end, in lower case if that was asked."""
 
     def tell(problem: str) -> None:
         source.tally[f"sampled, {problem}"] += 1
 
-    for text in sampled(source.lm, None, seed=source.seed, longest=LONGEST, unknown=True, tell=tell):
+    def fits(text: str) -> bool:
         if problem := _unfit(shape, text):
             tell(problem)
-        else:
-            yield text.lower() if source.lower else text
+        return not problem
+
+    drawn = filter(fits, sampled(source.lm, None, seed=source.seed, longest=LONGEST, unknown=True, tell=tell))
+    return map(str.lower, drawn) if source.lower else drawn
 
 
 @dataclass(frozen=True)
