@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tracemalloc
 from collections import Counter
-from itertools import islice, pairwise
+from itertools import islice, pairwise, repeat
 from pathlib import Path
 
 import numpy as np
@@ -104,6 +104,17 @@ def test_a_sampled_sentence_that_is_real_is_drawn_anew(tmp_path: Path) -> None:
     found = list(real_fake(open_corpus([tmp_path / "few.txt"]), f"ngram:{tmp_path / 'm'}", seed=1, tally=tally))
     assert tally["sampled, a real sentence"] > 5
     assert not {text for text, label in found if label} & {text for text, label in found if not label}
+
+
+@pytest.mark.parametrize(("always", "why"), [("Ann and Bob see dogs.", "a real sentence"), ("Hm!", "too short")])
+def test_a_model_of_which_nothing_can_be_taken_is_an_error(
+    always: str, why: str, tmp_path: Path, lm: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "text.txt").write_text("Ann and Bob see dogs.\n" * 9)
+    module = "acceptability.train.classifiers.real_fake"
+    monkeypatch.setattr(f"{module}.sampled", lambda *_, **__: repeat(form(lm).text(always)))
+    with pytest.raises(ModelError, match=f"20,000 sentences of the model were refused: {why}"):
+        list(real_fake(open_corpus([tmp_path / "text.txt"]), lm, seed=1))
 
 
 def test_the_seed_decides(corpus: Corpus, lm: str) -> None:

@@ -16,7 +16,7 @@ equally many. A fake that is a real sentence of its buffer is made anew.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
@@ -24,7 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
-from acceptability.errors import CorpusError, SpellingError
+from acceptability.errors import CorpusError, ModelError, SpellingError, shorten
 from acceptability.generate.corrupt import permuted_text, small_words
 from acceptability.generate.writing import write_sentences
 from acceptability.models.sampling import Form, form, sampled
@@ -35,6 +35,7 @@ SHORTEST, LONGEST = 3, 60
 _SIDE_BY_SIDE = 16
 _AT_ONCE = 1024
 _TRIES = 20
+_IN_VAIN = 20_000
 
 
 @dataclass(frozen=True)
@@ -154,13 +155,23 @@ def _sampled(source: Source, shape: Form) -> Iterator[str]:
     def tell(problem: str) -> None:
         source.tally[f"sampled, {problem}"] += 1
 
-    def fits(text: str) -> bool:
-        if problem := _unfit(shape, text):
-            tell(problem)
-        return not problem
+    drawn = sampled(source.lm, None, seed=source.seed, longest=LONGEST, unknown=True, tell=tell)
+    fitting = _taken(drawn, lambda text: _unfit(shape, text), source.tally)
+    return map(str.lower, fitting) if source.lower else fitting
 
-    drawn = filter(fits, sampled(source.lm, None, seed=source.seed, longest=LONGEST, unknown=True, tell=tell))
-    return map(str.lower, drawn) if source.lower else drawn
+
+def _taken(drawn: Iterator[str], problem: Callable[[str], str], tally: Counter[str]) -> Iterator[str]:
+    """Yield the model's sentences that have no problem; one that has only others is an error."""
+    in_vain = 0
+    for text in drawn:
+        if found := problem(text):
+            tally[f"sampled, {found}"] += 1
+            in_vain += 1
+        else:
+            in_vain = 0
+            yield text
+        if in_vain >= _IN_VAIN:
+            raise ModelError(f"the last {in_vain:,} sentences of the model were refused: {found}, as {shorten(text)!r}")
 
 
 @dataclass(frozen=True)
@@ -186,12 +197,8 @@ class _Buffer:
         return frozenset(self.real)
 
     def unlike(self, drawn: Iterator[str]) -> Iterator[str]:
-        """Yield those of the model's sentences that are no real ones."""
-        for text in drawn:
-            if text in self._known:
-                self.tally["sampled, a real sentence"] += 1
-            else:
-                yield text
+        """Return those of the model's sentences that are no real ones."""
+        return _taken(drawn, lambda text: "a real sentence" if text in self._known else "", self.tally)
 
     def permuted(self) -> Iterator[str]:
         """Yield permuted sentences without end, each real one once before any is taken for a second time."""
