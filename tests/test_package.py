@@ -19,7 +19,7 @@ RANKS = [
     {"registry"},
     {"types"},
     {"protocols"},
-    {"request", "words", "regions", "suites", "models", "unigrams", "measures", "stats"},
+    {"request", "words", "regions", "suites", "generate", "models", "unigrams", "measures", "stats"},
     {"reductions", "people"},
     {"store", "engine", "linking"},
     {"scoring", "review"},

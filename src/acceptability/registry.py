@@ -92,6 +92,9 @@ _OURS: dict[str, dict[str, str]] = {
         "gpt": "acceptability.train.transformers:GPT",
         "bert": "acceptability.train.transformers:BERT",
     },
+    "subject": {
+        "real-fake": "acceptability.train.classifiers.real_fake:made_sentences",
+    },
     "reduction": {
         name: f"acceptability.reductions:{target}"
         for name, target in {
@@ -121,6 +124,7 @@ _HINTS = {
     "measure": "The measures are: {names}.",
     "study": "The studies are: {names}; a study of your own is a TOML file.",
     "recipe": "The recipes are: {names}.",
+    "subject": "What can be made: {names}.",
     "reduction": "The reductions are: {names}.",
 }
 

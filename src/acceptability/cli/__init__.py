@@ -17,6 +17,7 @@ from acceptability.cli import (
     demo,
     doctor,
     evaluate,
+    generate,
     judge,
     link,
     measure,
@@ -44,7 +45,7 @@ app = typer.Typer(
 )
 app.add_typer(suites.app, name="suites")
 _ASKING = (score, evaluate, measure, compare, correlate, contrasts, judge, study)
-_MAKING = (train, perplexity, link, ratings, demo)
+_MAKING = (train, generate, perplexity, link, ratings, demo)
 _LISTS = (models, measures, reductions, recipes, runs, doctor)
 for _module in (*_ASKING, *_MAKING, *_LISTS):
     app.command(name=_module.__name__.rpartition(".")[2])(_module.command)

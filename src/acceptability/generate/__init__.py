@@ -1,0 +1,1 @@
+"""Sentences that are made: fakes from real ones."""

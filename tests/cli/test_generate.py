@@ -1,0 +1,83 @@
+"""The command generate: a suite in a file, counts of what was made and left out, and one clear line on bad input."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from acceptability import load_suite
+from acceptability.cli import app
+from acceptability.errors import AcceptabilityError, SpellingError, SuiteError, UnknownName
+
+LINES = [
+    f"The {one} and the {two} see {number} birds, I think." for number in range(20) for one, two in [("cat", "dog")]
+]
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "text.txt"
+    path.write_text("\n".join(["Hm!", *LINES]))
+    return path
+
+
+def typed(*arguments: object) -> object:
+    return CliRunner().invoke(app, ["generate", *map(str, arguments)], catch_exceptions=True)
+
+
+def test_real_and_fake_sentences_are_written_as_a_suite(text: Path, tmp_path: Path) -> None:
+    out = tmp_path / "made.jsonl"
+    done = typed("real-fake", "--corpus", text, "--lm", "trigram", "--count", 40, "--seed", 3, "--out", out)
+    assert done.exit_code == 0, done.output
+    assert done.stdout.strip() == str(out)
+    assert "permuted: 10\nreal: 20\nreal, too short: 1\nsampled: 10\n" in done.stderr
+    suite = load_suite(str(out))
+    assert Counter((each.tags["kind"], each.label) for each in suite.sentences) == {
+        ("real", 1): 20,
+        ("sampled", 0): 10,
+        ("permuted", 0): 10,
+    }
+    first = out.read_bytes()
+    typed("real-fake", "--corpus", text, "--lm", "trigram", "--count", 40, "--seed", 3, "--out", out)
+    assert out.read_bytes() == first
+
+
+def test_json_tells_the_counts(text: Path, tmp_path: Path) -> None:
+    out = tmp_path / "made.jsonl"
+    told = json.loads(typed("real-fake", "-c", text, "-n", 10, "--lower", "--json", "--out", out).stdout)
+    assert told["file"] == str(out)
+    assert (told["real"], told["permuted"]) == (5, 5)
+    assert "sampled" not in told
+    assert all(each.text == each.text.lower() for each in load_suite(str(out)).sentences)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (["real-fakes"], UnknownName, "no subject named 'real-fakes'. Did you mean 'real-fake'?"),
+        (["real-fake", "--count", "4"], SpellingError, "missing a required argument: 'corpus'"),
+        (["real-fake", "--corpus", "{text}"], SpellingError, "missing a required argument: 'count'"),
+        (["real-fake", "--corpus", "{text}", "--count", "0"], SpellingError, "the count is 0"),
+        (["real-fake", "--corpus", "{text}", "--count", "4", "--seed", "-1"], SpellingError, "seed is -1"),
+        (["real-fake", "--corpus", "{text}", "--count", "4", "--lm", "none"], UnknownName, "no model named 'none'"),
+        (["real-fake", "--corpus", "{text}", "--count", "99"], AcceptabilityError, "gives 40 sentences"),
+        (
+            ["real-fake", "--corpus", "nowhere", "--count", "9"],
+            AcceptabilityError,
+            "there is no file or folder nowhere",
+        ),
+        (["real-fake", "--corpus", "{text}", "--count", "4", "--out", "x.csv"], SuiteError, "must end in .jsonl"),
+    ],
+)
+def test_bad_input_is_refused(
+    text: Path, tmp_path: Path, arguments: list[str], error: type[Exception], message: str
+) -> None:
+    filled = [each.format(text=text) for each in arguments]
+    done = typed(*filled, *([] if "--out" in filled else ["--out", tmp_path / "made.jsonl"]))
+    assert isinstance(done.exception, error)
+    assert message in str(done.exception)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["text.txt"]
