@@ -64,8 +64,8 @@ def calls(function: Call, items: Sequence[Any], *, workers: int, hear: Hear) -> 
             while waiting and len(team) < workers:
                 pipe, process = _started(function)
                 team[pipe] = _Worker(process, _handed(pipe, waiting.popleft()))
-            for pipe in wait(list(team)):
-                assert isinstance(pipe, Connection)
+            ready = wait(list(team))
+            for pipe in [each for each in team if each in ready]:
                 outcome = _heard(pipe, team[pipe], hear)
                 if outcome is not None:
                     process = team.pop(pipe).process
