@@ -11,6 +11,7 @@ import typer
 
 from acceptability import __version__
 from acceptability.cli import (
+    calibrate,
     compare,
     contrasts,
     correlate,
@@ -26,9 +27,11 @@ from acceptability.cli import (
     ratings,
     recipes,
     reductions,
+    restarts,
     runs,
     score,
     study,
+    submit,
     suites,
     train,
 )
@@ -43,8 +46,8 @@ app = typer.Typer(
     add_completion=False,
 )
 app.add_typer(suites.app, name="suites")
-_ASKING = (score, evaluate, measure, compare, correlate, contrasts, judge, study)
-_MAKING = (train, perplexity, link, ratings, demo)
+_ASKING = (score, evaluate, measure, compare, correlate, contrasts, judge, study, calibrate)
+_MAKING = (train, restarts, submit, perplexity, link, ratings, demo)
 _LISTS = (models, measures, reductions, recipes, runs, doctor)
 for _module in (*_ASKING, *_MAKING, *_LISTS):
     app.command(name=_module.__name__.rpartition(".")[2])(_module.command)

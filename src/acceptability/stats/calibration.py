@@ -177,7 +177,8 @@ def fitted_isotonic(scores: ArrayLike, labels: ArrayLike) -> Isotonic:
     for total, n in zip(sums.tolist(), counts.tolist(), strict=True):
         pool = (total, n, 1)
         while pools and pools[-1][0] * pool[1] >= pool[0] * pools[-1][1]:
-            pool = tuple(one + two for one, two in zip(pools.pop(), pool, strict=True))  # type: ignore[assignment]
+            before = pools.pop()
+            pool = (before[0] + pool[0], before[1] + pool[1], before[2] + pool[2])
         pools.append(pool)
     levels = [total / n for total, n, _ in pools]
     return Isotonic(knots, np.repeat(levels, [width for *_, width in pools]))
