@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from acceptability import Scores, Sentence, Suite, calibrating, score
 from acceptability.calibrating import calibrate
-from acceptability.errors import MeasureError, ScoreError, SuiteError, Undefined
+from acceptability.errors import MeasureError, ScoreError, Undefined
 from acceptability.stats.calibration import brier, fitted_isotonic, fitted_temperature
 from tiny import TEXTS
 
@@ -66,7 +66,7 @@ def test_isotonic_reads_the_other_suite_alone(suites) -> None:
 @pytest.mark.parametrize("method", ["temperature", "isotonic"])
 def test_one_suite_is_cross_fitted_and_that_is_said(suites, method: str) -> None:
     dev, odds, labels = suites["dev"]
-    found = calibrate(dev, "m", fit=Suite("again", dev.sentences) if method == "isotonic" else None, method=method)
+    found = calibrate(dev, "m", fit=Suite("dev", dev.sentences) if method == "isotonic" else None, method=method)
     assert found.folds == 10
     assert "cross-fitted in 10 folds" in found.notes[-1]
     assert len(found.temperatures) == (10 if method == "temperature" else 0)
@@ -96,12 +96,11 @@ def test_rows_are_tidy_and_json(suites) -> None:
     assert len(told["rows"]) == len(rows)
 
 
-def test_what_cannot_be_calibrated_is_said(suites, arpa: Path) -> None:
+def test_what_cannot_be_calibrated_is_said(suites) -> None:
     with pytest.raises(MeasureError, match="method is 'platt'; expected temperature or isotonic"):
         calibrate(suites["dev"][0], "m", method="platt")
-    with pytest.raises(SuiteError, match="has nothing|no labels") as caught:
+    with pytest.raises(MeasureError, match="suite 'bare' has nothing for 'calibration' to measure.* no labels"):
         calibrate(Suite("bare", (Sentence("a", "A."),)), "m")
-    assert "bare" in str(caught.value)
 
 
 def test_a_real_classifier_and_a_language_model(classifier_dir: Path) -> None:
@@ -114,7 +113,7 @@ def test_a_real_classifier_and_a_language_model(classifier_dir: Path) -> None:
 
 
 def test_labels_that_no_temperature_fits(suites, monkeypatch) -> None:
-    dev, _, labels = suites["dev"]
+    dev, _, _ = suites["dev"]
     signs = {each.id: (1.0 if each.label else -1.0) for each in dev.sentences}
     monkeypatch.setattr(calibrating, "score", lambda *_, **__: Scores(signs, "m", "log_odds()"))
     with pytest.raises(Undefined, match="part the labels without an error"):

@@ -71,7 +71,7 @@ def summaries(
     for suite in suites:
         check_both_labels(suite)
     found: list[list[Scores]] = [[] for _ in suites]
-    for run in taught:
+    for run in taught if suites else ():
         _, in_use = as_model(run.spelling)
         for suite, scores in zip(suites, found, strict=True):
             scores.append(score(suite, run.spelling, "log_odds", progress=progress))
