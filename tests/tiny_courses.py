@@ -59,6 +59,7 @@ class Stand:
 
     def fit(self, learn: Examples, held: Examples, out: Path, tell: Tell) -> Fitted:
         tell(Tick("learning", 1, 2, tokens=len(learn)))
+        print("the stand-in talks")
         time.sleep(self.slow)
         if self.seed in self.failing:
             raise TrainError("the stand-in falls over")
@@ -114,7 +115,7 @@ class TinyBert:
             adam.zero_grad()
             loss.backward()
             adam.step()
-            tell(Tick("learning", step + 1, self.steps, loss=float(loss)))
+            tell(Tick("learning", step + 1, self.steps, loss=loss.item()))
         net.eval()
         with torch.inference_mode():
             logits = net(**tokenizer(list(held.texts), return_tensors="pt", padding=True)).logits
@@ -123,7 +124,7 @@ class TinyBert:
         net.save_pretrained(out)
         tokenizer.save_pretrained(out)
         reached = {"mcc": matthews(predicted, labels), "accuracy": float((predicted == labels).mean())}
-        return Fitted({"steps": self.steps, "loss": float(loss)}, reached)
+        return Fitted({"steps": self.steps, "loss": loss.item()}, reached)
 
 
 @dataclass(frozen=True)

@@ -194,7 +194,7 @@ def _called(function: Call, items: Sequence[Any], workers: int | None) -> Genera
     from ray.exceptions import RayError
 
     count, resources = _parts(ray.nodes(), workers)
-    remote = ray.remote(**resources)(once)
+    remote = ray.remote(max_retries=1, **resources)(once)
     running: dict[Any, int] = {}
     waiting = list(range(len(items)))[::-1]
     while waiting or running:
@@ -208,7 +208,7 @@ def _called(function: Call, items: Sequence[Any], workers: int | None) -> Genera
         except RayError as error:
             first = _first_cause(error)
             said = str(first).strip().splitlines()[-1] if isinstance(first, RayError) else reason(first)
-            yield Outcome(place, problem=f"the cluster broke off: {type(first).__name__}: {said.strip(' .')}")
+            yield Outcome(place, problem=f"it broke off on the cluster: {type(first).__name__}: {said.strip(' .')}")
 
 
 def _unheard(_: object) -> None:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, redirect_stdout
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
@@ -160,9 +161,12 @@ def _ended(pipe: Connection, process: SpawnProcess) -> None:
 
 
 def _serve(function: Call, pipe: Connection) -> None:
-    """Answer items until there are no more. An interrupt is for the process that started this one to act upon."""
+    """Answer items until there are no more. An interrupt is for the process that started this one to act upon.
+
+    Whatever is printed here is talk: stdout belongs to the data of the process that started this one.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with closing(pipe):
+    with closing(pipe), redirect_stdout(sys.stderr):
         while True:
             try:
                 place, item = pipe.recv()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import statistics
+import sys
 from dataclasses import asdict
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from sklearn.metrics import accuracy_score, matthews_corrcoef
 from acceptability import Scores, Sentence, Suite, score
 from acceptability.engine.processes import Outcome
 from acceptability.errors import EngineError, MeasureError, TrainError
+from acceptability.models.files import is_importable
 from acceptability.stats.bootstrap import Bootstrap
 from acceptability.train import recurrent
 from acceptability.train.classifiers import restarts as module
@@ -86,6 +89,25 @@ def test_a_run_that_fails_is_named_and_the_others_stay(tmp_path: Path, capfd) ->
     assert runs[1].held == {}
     again = restarts(recipe, DATA, tmp_path, runs=6)
     assert [run.told for run in again if run.told] == [run.told for run in runs if run.told]
+
+
+@pytest.mark.skipif(not is_importable("ray"), reason="ray is not installed: make install")
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:ray", "ignore::ResourceWarning")
+def test_a_cluster_teaches_the_same_runs(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
+    there = restarts(Stand(breaking=(2,)), DATA, tmp_path / "there", runs=3, engine="ray(address='local', workers=2)")
+    here = restarts(Stand(breaking=(2,)), DATA, tmp_path / "here", runs=3)
+    assert there[1].problem == "it broke off on the cluster: ZeroDivisionError: a bug"
+    for one, two in ((there[0], here[0]), (there[2], here[2])):
+        assert (one.folder / "weights.json").read_bytes() == (two.folder / "weights.json").read_bytes()
+
+
+def test_what_a_run_prints_is_no_data(tmp_path: Path, capfd) -> None:
+    restarts(Stand(), DATA, tmp_path, runs=1)
+    printed = capfd.readouterr()
+    assert printed.out == ""
+    assert "the stand-in talks" in printed.err
 
 
 def test_stopping_ends_the_processes(tmp_path: Path) -> None:
