@@ -35,6 +35,8 @@ METHODS = ("temperature", "isotonic")
 FOLDS = 10
 BINS = 10
 
+_SEED = 0
+
 
 @dataclass(frozen=True)
 class Reliability:
@@ -184,7 +186,7 @@ def _cross_fitted(judged: _Judged, method: str) -> tuple[Floats, tuple[float, ..
     """Return each sentence's probability, mended by what the other folds give, and the folds' temperatures."""
     probabilities = np.empty(len(judged.ids))
     temperatures = []
-    for inside in dealt(judged.ids, judged.labels, FOLDS, 0):
+    for inside in dealt(judged.ids, judged.labels, FOLDS, _SEED):
         found = _fitted(judged.odds[~inside], judged.labels[~inside], method)
         probabilities[inside] = found.mend(judged.odds[inside])
         temperatures.append(found.temperature)
@@ -212,7 +214,7 @@ def _signed(on: _Judged, other: _Judged, method: str, bins: int, crossed: bool) 
     fields = {
         "suite": on.suite.signature,
         "model": on.giver,
-        "fit": f"{FOLDS} folds" if crossed else other.suite.signature,
+        "fit": f"{FOLDS} folds,seed={_SEED}" if crossed else other.suite.signature,
         "bins": str(bins),
         "n": str(len(on.ids)),
         "acceptability": __version__,
