@@ -113,7 +113,7 @@ def read_test_set(path: Path) -> TestSet:
     sentences: dict[str, Sentence] = {}
     for line, row in rows:
         _check_row(f"{path}, line {line}", header[0], row, sentences)
-        sentences[row[0]] = Sentence(*row)
+        sentences[row[0]] = Sentence(row[0], row[1])
     if not sentences:
         raise SuiteError(f"{path} has a header and no sentences")
     return TestSet(Suite(path.stem, tuple(sentences.values())), layout)

@@ -14,11 +14,13 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 
 from acceptability import registry
 from acceptability.cli.shown import (
+    Address,
     EngineName,
     Json,
     Resamples,
     arguments,
     bootstrap,
+    chosen_engine,
     fail,
     print_json,
     print_rows,
@@ -53,6 +55,7 @@ def command(
         int | None, typer.Option("--workers", help="How many runs work at once; on this machine 1 unless said.")
     ] = None,
     engine: EngineName = "local",
+    address: Address = None,
     options: Annotated[
         list[str] | None, typer.Option("--set", "-s", help="An option of the recipe, as hidden=100; seed is the first.")
     ] = None,
@@ -69,13 +72,14 @@ def command(
     """
     recipe: Any = read_options(registry.find("recipe", kind), options or [])
     _check(kind, recipe, workers, engine)
+    runner = chosen_engine(engine, address)
     suites, how = [load_suite(name) for name in on or []], bootstrap(resamples, "", 0)
     for suite in suites:
         check_both_labels(suite)
     draw = sampler(recipe, [each.partition("=")[0].strip() for each in options or []]) if search else None
     with _bars() as tell:
         ended = restarts(
-            recipe, data, out, runs=runs, workers=workers, engine=engine, search=draw, licence=licence, tell=tell
+            recipe, data, out, runs=runs, workers=workers, engine=runner, search=draw, licence=licence, tell=tell
         )
     for line in _lines(ended):
         talk(line)

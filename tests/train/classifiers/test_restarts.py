@@ -19,7 +19,6 @@ from acceptability.errors import EngineError, MeasureError, TrainError
 from acceptability.models.files import is_importable
 from acceptability.stats.bootstrap import Bootstrap
 from acceptability.train import recurrent
-from acceptability.train.classifiers import restarts as module
 from acceptability.train.classifiers.restarts import Run, chosen, failures, restarts, sampler
 from acceptability.train.classifiers.summaries import check_both_labels, summaries, summarised, tied
 from acceptability.train.ngram import NGram
@@ -152,20 +151,18 @@ def test_a_folder_of_another_recipe_is_not_written_over(tmp_path: Path) -> None:
     assert "holds another model: its recipe differ" in run.problem
 
 
-def test_an_engine_that_only_scores_is_refused(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(module, "load_engine", lambda _: object())
+def test_an_engine_that_only_scores_is_refused(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="cannot run a training"):
-        restarts(Stand(), DATA, tmp_path)
+        restarts(Stand(), DATA, tmp_path, engine=object())
 
 
-def test_a_folder_that_nodes_do_not_share_is_a_failure(tmp_path: Path, monkeypatch) -> None:
+def test_a_folder_that_nodes_do_not_share_is_a_failure(tmp_path: Path) -> None:
     class Elsewhere:
         def calls(self, function, items, *, workers, hear):
             for place, _ in enumerate(items):
                 yield Outcome(place, {"results": {}})
 
-    monkeypatch.setattr(module, "load_engine", lambda _: Elsewhere())
-    (run,) = restarts(Stand(), DATA, tmp_path, runs=1)
+    (run,) = restarts(Stand(), DATA, tmp_path, runs=1, engine=Elsewhere())
     assert "must be a folder that all nodes share" in run.problem
 
 

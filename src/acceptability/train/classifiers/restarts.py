@@ -20,9 +20,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from acceptability.engine import load_engine
 from acceptability.errors import EngineError, TrainError
-from acceptability.scoring import as_suite
+from acceptability.protocols import Engine
+from acceptability.scoring import as_engine, as_suite
 from acceptability.train.classifiers.course import Course, teach
 from acceptability.train.classifiers.examples import held_out, read_examples
 from acceptability.train.recipe import FILE
@@ -82,7 +82,7 @@ def restarts(
     *,
     runs: int = 20,
     workers: int | None = None,
-    engine: str = "local",
+    engine: str | Engine = "local",
     search: Search | None = None,
     licence: str = "",
     tell: Tell = lambda _: None,
@@ -159,11 +159,11 @@ def _sampled(found: Search, keep: Sequence[str], seed: int, recipe: Any) -> Any:
     return replace(found(seed, recipe), **{name: getattr(recipe, name) for name in keep})
 
 
-def _ended(tasks: Sequence[_Task], engine: str, workers: int | None, tell: Tell) -> list[Run]:
+def _ended(tasks: Sequence[_Task], engine: str | Engine, workers: int | None, tell: Tell) -> list[Run]:
     """Return the runs when all have ended, in the order of the tasks."""
-    runner: Any = load_engine(engine)
+    runner: Any = as_engine(engine)
     if not hasattr(runner, "calls"):
-        raise EngineError(f"the engine {engine} scores, but cannot run a training. Take local, or ray.")
+        raise EngineError(f"the engine {engine!r} scores, but cannot run a training. Take local, or ray.")
 
     def hear(place: int, tick: Tick) -> None:
         tell(replace(tick, stage=f"{tasks[place].out.name}: {tick.stage}"))
