@@ -46,10 +46,11 @@ app = typer.Typer(
     add_completion=False,
 )
 app.add_typer(suites.app, name="suites")
-_ASKING = (score, evaluate, measure, compare, correlate, contrasts, judge, study, calibrate)
-_MAKING = (train, restarts, submit, perplexity, link, ratings, demo)
+_ASKING = (score, evaluate, measure, compare, correlate, contrasts, judge, study)
+_MAKING = (train, perplexity, link, ratings, demo)
 _LISTS = (models, measures, reductions, recipes, runs, doctor)
-for _module in (*_ASKING, *_MAKING, *_LISTS):
+_CLASSIFYING = (restarts, calibrate, submit)
+for _module in (*_ASKING, *_MAKING, *_CLASSIFYING, *_LISTS):
     app.command(name=_module.__name__.rpartition(".")[2])(_module.command)
 
 
