@@ -23,7 +23,7 @@ RANKS = [
     {"reductions", "people"},
     {"store", "engine", "linking"},
     {"scoring", "review"},
-    {"measuring", "differing", "precision"},
+    {"measuring", "differing", "precision", "calibrating", "submitting"},
     {"comparing", "contrasts", "correlating", "train"},
     {"studies"},
     {"report"},

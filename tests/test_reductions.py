@@ -110,6 +110,24 @@ def test_classifier_reductions(bad: float, good: float) -> None:
     assert registry.make("reduction", "log_odds")(each) == good - bad
 
 
+@given(st.floats(-20, 20), st.floats(0.05, 50))
+def test_a_temperature_divides_the_log_odds(odds: float, temperature: float) -> None:
+    each = LabelScores("x", (0.0, odds))
+    p = registry.make("reduction", f"p_acceptable(temperature={temperature!r})")(each)
+    signed = registry.make("reduction", f"signed_confidence(temperature={temperature!r})")(each)
+    assert p == pytest.approx(1 / (1 + math.exp(-odds / temperature)), abs=1e-12)
+    assert signed == pytest.approx(p if odds >= 0 else p - 1, abs=1e-12)
+
+
+def test_a_temperature_stands_in_the_signature_and_must_be_above_zero() -> None:
+    for name in ("p_acceptable", "signed_confidence"):
+        assert registry.make("reduction", f"{name}(temperature=1.7)").signature == f"{name}(temperature=1.7)"
+        assert registry.make("reduction", f"{name}(temperature=1)").signature == f"{name}()"
+        for wrong in ("0", "-1.0", "'warm'", "True", "1e999"):
+            with pytest.raises(ScoreError, match=f"{name}: temperature is .*expected a number above 0"):
+                registry.make("reduction", f"{name}(temperature={wrong})")
+
+
 def test_classifiers_and_language_models_are_told_apart() -> None:
     with pytest.raises(ScoreError, match="log_odds"):
         registry.make("reduction", "lp")(LabelScores("x", (0.0, 1.0)))

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from acceptability import Sentence, Suite, evaluate, judge, load_model, load_suite, score
+from acceptability import Contrast, Sentence, Suite, evaluate, judge, load_model, load_suite, score
 from acceptability.errors import ModelError, ScoreError, SpellingError, SuiteError
 from acceptability.models import uniform
 from acceptability.store.said import Store
+from tiny import TEXTS
 
 
 def test_a_second_run_asks_no_model(monkeypatch) -> None:
@@ -52,6 +53,22 @@ def test_a_classifier_is_reduced_by_its_log_odds(classifier_dir: Path) -> None:
     suite = Suite("s", (Sentence("a", "The cats sleep.", label=1), Sentence("b", "cats the sleep.", label=0)))
     (pbc,) = evaluate(suite, [f"classifier:{classifier_dir}"], measures=["PBC"])
     assert pbc.reduction == "log_odds()"
+
+
+@pytest.mark.parametrize("reduction", ["signed_confidence()", "log_odds()", "p_acceptable(temperature=1.7)"])
+def test_a_classifier_is_measured_on_rated_contrasts_under_a_named_reduction(
+    classifier_dir: Path, reduction: str
+) -> None:
+    rated = tuple(
+        Sentence(str(place), text, rating=float(rating))
+        for place, (text, rating) in enumerate(zip(TEXTS, (1, -1, 0.5, -0.2, 2, -2, 0.1, 0, -1.5, 1.2), strict=True))
+    )
+    suite = Suite("rated", rated, (Contrast("0", "1"), Contrast("2", "3"), Contrast("4", "5"), Contrast("6", "8")))
+    found = evaluate(suite, [f"classifier:{classifier_dir}"], reductions=[reduction], measures=["ADC", "Pearson"])
+    for result in found:
+        assert result.value is not None
+        assert result.reduction == reduction
+        assert f".{reduction}" in result.signature
 
 
 def test_judgements_come_in_the_order_asked() -> None:

@@ -290,19 +290,48 @@ class LogOdds(_Spelled):
 
 
 @dataclass(frozen=True, repr=False)
-class PAcceptable(_Spelled):
-    """A classifier's probability of "acceptable"."""
+class _Tempered(_Spelled):
+    """Reads a classifier's log-odds divided by a temperature; 1 leaves them as they are, and is not written."""
+
+    temperature: float = 1.0
+
+    def __post_init__(self) -> None:
+        given = self.temperature
+        if isinstance(given, bool) or not isinstance(given, (int, float)) or not 0 < given < math.inf:
+            raise ScoreError(f"{self.name}: temperature is {given!r}; expected a number above 0")
+
+    def __repr__(self) -> str:
+        return write(self.name, {} if self.temperature == 1 else {"temperature": self.temperature})
+
+    def odds(self, said: Said) -> float:
+        """Return the log-odds of "acceptable" at the temperature."""
+        bad, good = _logits(said, self)
+        return (good - bad) / self.temperature
+
+
+@dataclass(frozen=True, repr=False)
+class PAcceptable(_Tempered):
+    """A classifier's probability of "acceptable".
+
+    Args:
+        temperature: What log-odds are divided by first; `acceptability calibrate` fits it.
+
+    >>> PAcceptable(temperature=2.0)(LabelScores("a b", (0.0, 0.0)))
+    0.5
+    """
 
     name = "p_acceptable"
 
     def __call__(self, said: Said) -> float:
-        bad, good = _logits(said, self)
-        return float(np.exp(-np.logaddexp(0.0, bad - good)))
+        return float(np.exp(-np.logaddexp(0.0, -self.odds(said))))
 
 
 @dataclass(frozen=True, repr=False)
-class SignedConfidence(_Spelled):
+class SignedConfidence(_Tempered):
     """The label, +1 or -1, times the classifier's largest probability.
+
+    Args:
+        temperature: What log-odds are divided by first; `acceptability calibrate` fits it.
 
     >>> SignedConfidence()(LabelScores("a b", (0.0, 0.0)))
     0.5
@@ -311,6 +340,6 @@ class SignedConfidence(_Spelled):
     name = "signed_confidence"
 
     def __call__(self, said: Said) -> float:
-        bad, good = _logits(said, self)
-        confidence = float(np.exp(-np.logaddexp(0.0, -abs(good - bad))))
-        return confidence if good >= bad else -confidence
+        odds = self.odds(said)
+        confidence = float(np.exp(-np.logaddexp(0.0, -abs(odds))))
+        return confidence if odds >= 0 else -confidence

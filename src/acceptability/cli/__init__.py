@@ -11,6 +11,7 @@ import typer
 
 from acceptability import __version__
 from acceptability.cli import (
+    calibrate,
     compare,
     contrasts,
     correlate,
@@ -27,9 +28,11 @@ from acceptability.cli import (
     ratings,
     recipes,
     reductions,
+    restarts,
     runs,
     score,
     study,
+    submit,
     suites,
     train,
 )
@@ -47,7 +50,8 @@ app.add_typer(suites.app, name="suites")
 _ASKING = (score, evaluate, measure, compare, correlate, contrasts, judge, study)
 _MAKING = (train, generate, perplexity, link, ratings, demo)
 _LISTS = (models, measures, reductions, recipes, runs, doctor)
-for _module in (*_ASKING, *_MAKING, *_LISTS):
+_CLASSIFYING = (restarts, calibrate, submit)
+for _module in (*_ASKING, *_MAKING, *_CLASSIFYING, *_LISTS):
     app.command(name=_module.__name__.rpartition(".")[2])(_module.command)
 
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from acceptability import registry
 from acceptability.engine import local
 from acceptability.protocols import Engine, Model
 from acceptability.types import Query, Said
+
+if TYPE_CHECKING:
+    from acceptability.engine.processes import Call, Hear, Outcome
 
 
 @dataclass(frozen=True)
@@ -20,6 +24,14 @@ class Local:
     ) -> Generator[list[tuple[int, Said]], None, None]:
         """Yield what the model says, batch by batch, with the place of each query."""
         yield from local.answers(model, queries, is_known)
+
+    def calls(
+        self, function: Call, items: Sequence[Any], *, workers: int | None, hear: Hear
+    ) -> Generator[Outcome, None, None]:
+        """Yield the outcome of a function for each item, as they end; so many processes of this machine work."""
+        from acceptability.engine import processes
+
+        yield from processes.calls(function, items, workers=workers or 1, hear=hear)
 
 
 def load_engine(text: str) -> Engine:

@@ -18,6 +18,7 @@ from functools import cached_property
 from typing import Any
 
 from acceptability.engine import local
+from acceptability.engine.processes import Call, Hear, Outcome, once
 from acceptability.errors import (
     AcceptabilityError,
     EngineError,
@@ -81,6 +82,16 @@ class Ray:
                     # Closed here, while the connection still stands, also when the caller stops early.
                     with closing(_answered(told, slices, self.workers)) as found:
                         yield from _once(found, slices)
+
+    def calls(
+        self, function: Call, items: Sequence[Any], *, workers: int | None, hear: Hear
+    ) -> Generator[Outcome, None, None]:
+        """Yield the outcome of a function for each item, as they end; several share a GPU where there are fewer.
+
+        What a call tells while it works does not come back.
+        """
+        with _connected(self.address), closing(_called(function, items, workers or self.workers)) as found:
+            yield from found
 
 
 @dataclass(frozen=True)
@@ -175,6 +186,51 @@ def _answered(told: tuple[str, str], slices: list[_Slice], workers: int | None) 
             f"the cluster broke off: {type(first).__name__}: {said.strip(' .')}. What was scored is kept. "
             "Every node needs acceptability, the packages and files of the model, and memory for it."
         ) from error
+
+
+def _called(function: Call, items: Sequence[Any], workers: int | None) -> Generator[Outcome, None, None]:
+    """Yield the outcome of a function for each item; as many are on the cluster at once as there are workers."""
+    import ray
+    from ray.exceptions import RayError
+
+    count, resources = _parts(ray.nodes(), workers)
+    remote = ray.remote(max_retries=1, **resources)(once)
+    running: dict[Any, int] = {}
+    waiting = list(range(len(items)))[::-1]
+    while waiting or running:
+        while waiting and len(running) < count:
+            place = waiting.pop()
+            running[remote.remote(function, items[place], place, _unheard)] = place
+        (done,), _ = ray.wait(list(running), num_returns=1)
+        place = running.pop(done)
+        try:
+            yield ray.get(done)
+        except RayError as error:
+            first = _first_cause(error)
+            said = str(first).strip().splitlines()[-1] if isinstance(first, RayError) else reason(first)
+            yield Outcome(place, problem=f"it broke off on the cluster: {type(first).__name__}: {said.strip(' .')}")
+
+
+def _unheard(_: object) -> None:
+    """What a call on the cluster tells while it works."""
+
+
+def _parts(nodes: Sequence[Mapping[str, Any]], workers: int | None) -> tuple[int, dict[str, float]]:
+    """Return how many calls run at once, and what each takes of a node: a core, and a GPU or a part of one.
+
+    >>> _parts([{"Alive": True, "Resources": {"CPU": 8.0, "GPU": 2.0}}], 4)
+    (4, {'num_cpus': 1, 'num_gpus': 0.5})
+    >>> _parts([{"Alive": True, "Resources": {"CPU": 8.0}}], None)
+    (8, {'num_cpus': 1})
+    """
+    alive = [node["Resources"] for node in nodes if node["Alive"]]
+    gpus, cpus = (int(sum(each.get(name, 0) for each in alive)) for name in ("GPU", "CPU"))
+    if gpus:
+        count = workers or gpus
+        return count, {"num_cpus": 1, "num_gpus": 1 / -(-count // gpus)}
+    if not cpus:
+        raise EngineError("the cluster has neither GPUs nor CPUs to work with. Start a node with `ray start`.")
+    return workers or cpus, {"num_cpus": 1}
 
 
 def _first_cause(error: BaseException) -> BaseException:

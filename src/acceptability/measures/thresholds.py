@@ -67,7 +67,7 @@ def cross_validated(
     ids: Sequence[str], scores: Floats, labels: Floats, merit: Merit, *, folds: int, seed: int
 ) -> tuple[Floats, Floats]:
     """Return the threshold that holds for each sentence, fitted on the other folds, and the one of each fold."""
-    each_fold = list(_folds(ids, labels, folds, seed))
+    each_fold = list(dealt(ids, labels, folds, seed))
     thresholds = np.empty(len(scores))
     fitted = np.empty(len(each_fold))
     for number, inside in enumerate(each_fold):
@@ -76,7 +76,7 @@ def cross_validated(
     return thresholds, fitted
 
 
-def _folds(ids: Sequence[str], labels: Floats, folds: int, seed: int) -> Iterator[NDArray[np.bool_]]:
+def dealt(ids: Sequence[str], labels: Floats, folds: int, seed: int) -> Iterator[NDArray[np.bool_]]:
     """Yield which rows are in each fold: each class is shuffled and dealt out in turn, whatever the order of rows."""
     fewest = int(min((labels == 0).sum(), (labels == 1).sum()))
     if fewest < 2 or folds > len(ids):
@@ -86,9 +86,9 @@ def _folds(ids: Sequence[str], labels: Floats, folds: int, seed: int) -> Iterato
         )
     generator = np.random.default_rng(seed)
     by_id = np.argsort(np.array(ids))
-    dealt = [generator.permutation(by_id[labels[by_id] == label]) for label in (0, 1)]
+    classes = [generator.permutation(by_id[labels[by_id] == label]) for label in (0, 1)]
     fold = np.empty(len(ids), dtype=np.int64)
-    fold[np.concatenate(dealt)] = np.arange(len(ids)) % folds
+    fold[np.concatenate(classes)] = np.arange(len(ids)) % folds
     return (fold == number for number in range(folds))
 
 
