@@ -91,6 +91,8 @@ _OURS: dict[str, dict[str, str]] = {
         "varikn": "acceptability.train.varikn:VariKN",
         "gpt": "acceptability.train.transformers:GPT",
         "bert": "acceptability.train.transformers:BERT",
+        "cbow": "acceptability.train.classifiers.words:Cbow",
+        "pooling": "acceptability.train.classifiers.words:Pooling",
     },
     "reduction": {
         name: f"acceptability.reductions:{target}"
