@@ -93,6 +93,7 @@ _OURS: dict[str, dict[str, str]] = {
         "bert": "acceptability.train.transformers:BERT",
         "cbow": "acceptability.train.classifiers.words:Cbow",
         "pooling": "acceptability.train.classifiers.words:Pooling",
+        "real-fake": "acceptability.train.classifiers.encoders:RealFake",
     },
     "reduction": {
         name: f"acceptability.reductions:{target}"

@@ -7,7 +7,7 @@ that was trained here (``recurrent:DIR``), or are mixed from the states of its l
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -43,10 +43,13 @@ class Cutting:
     most: int = 0
     least: int = 1
 
-    def counts(self, texts: Sequence[str]) -> Counter[str]:
+    def counts(self, texts: Iterable[str]) -> Counter[str]:
         """Return how often each word stands in texts."""
-        found = (spelled(text[start:end], lower=self.lower) for text in texts for start, end in spans(text, self.rule))
-        return Counter(word for word in found if word not in SPECIAL)
+        raw = Counter(text[start:end] for text in texts for start, end in spans(text, self.rule))
+        found: Counter[str] = Counter()
+        for word, number in raw.items():
+            found[spelled(word, lower=self.lower)] += number
+        return Counter({word: number for word, number in found.items() if word not in SPECIAL})
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +78,7 @@ class Inputs:
         return {"mixed": mixed_layers(lm.widths)[0], "width": self.width, "directions": lm.directions}
 
 
-def inputs_of(vectors: str, texts: Sequence[str], cutting: Cutting, width: int) -> Inputs:
+def inputs_of(vectors: str, texts: Iterable[str], cutting: Cutting, width: int) -> Inputs:
     """Return what stands for the words of sentences.
 
     Args:
@@ -91,7 +94,7 @@ def inputs_of(vectors: str, texts: Sequence[str], cutting: Cutting, width: int) 
     return _of_file(Path(vectors).expanduser(), texts, cutting)
 
 
-def _learnt(texts: Sequence[str], cutting: Cutting, width: int) -> Inputs:
+def _learnt(texts: Iterable[str], cutting: Cutting, width: int) -> Inputs:
     counts = cutting.counts(texts)
     known = sorted((word for word in counts if counts[word] >= cutting.least), key=lambda word: (-counts[word], word))
     if not known:
@@ -100,7 +103,7 @@ def _learnt(texts: Sequence[str], cutting: Cutting, width: int) -> Inputs:
     return Inputs(vocabulary, width, facts=_facts(vocabulary, width, counts))
 
 
-def _of_file(path: Path, texts: Sequence[str], cutting: Cutting) -> Inputs:
+def _of_file(path: Path, texts: Iterable[str], cutting: Cutting) -> Inputs:
     counts = cutting.counts(texts)
     found = read_vectors(path, counts, cutting.most)
     words = tuple(word for word in found.words if word not in SPECIAL)
@@ -118,14 +121,14 @@ def _table(found: WordVectors, words: Sequence[str]) -> NDArray[Any]:
     return np.concatenate([found.unknown[None], edges, rows])
 
 
-def _of_language_model(spelling: str, texts: Sequence[str]) -> Inputs:
+def _of_language_model(spelling: str, texts: Iterable[str]) -> Inputs:
     lm = _language_model(spelling)
     table = lm.net.table.detach().cpu().numpy()
     facts = _facts(lm.vocabulary, table.shape[1], _counts(lm.vocabulary, texts))
     return Inputs(lm.vocabulary, table.shape[1], table, facts={**facts, "language model": lm.signature})
 
 
-def _states(spelling: str, texts: Sequence[str]) -> Inputs:
+def _states(spelling: str, texts: Iterable[str]) -> Inputs:
     lm = _language_model(spelling)
     mixed, width = mixed_layers(lm.net.shape.widths)
     facts = _facts(lm.vocabulary, width * lm.net.shape.directions, _counts(lm.vocabulary, texts))
@@ -140,7 +143,7 @@ def _language_model(spelling: str) -> Recurrent:
     return lm
 
 
-def _counts(vocabulary: Vocabulary, texts: Sequence[str]) -> Counter[str]:
+def _counts(vocabulary: Vocabulary, texts: Iterable[str]) -> Counter[str]:
     return Cutting(vocabulary.rule, vocabulary.lower).counts(texts)
 
 

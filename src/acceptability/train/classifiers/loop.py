@@ -122,10 +122,7 @@ def _epoch(net: nn.Module, optimiser: torch.optim.Optimizer, lesson: Lesson, pla
         loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
         total += loss.detach() * len(places)
-    mean = float(total) / len(lesson.labels)
-    if not math.isfinite(mean):
-        raise TrainError(f"the loss is {mean}: choose a lower learning rate, or another seed")
-    return mean
+    return float(total) / len(lesson.labels)
 
 
 def batches(lengths: NDArray[np.int64], size: int, random: np.random.Generator) -> list[list[int]]:
@@ -159,6 +156,8 @@ def judged(net: nn.Module, source: Source) -> NDArray[np.float64]:
         for start in range(0, len(order), _JUDGED):
             places = order[start : start + _JUDGED]
             found[places] = net(*source.batch(places)).double().cpu().numpy()
+    if not np.isfinite(found).all():
+        raise TrainError("the network has lost itself in numbers that are not finite: choose a lower learning rate")
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,11 +16,12 @@ from acceptability.models.recurrent import Recurrent
 from acceptability.models.sentence_classifier import open_folder
 from acceptability.models.sentence_networks import SentenceNetwork, WordTable, network_of, saved
 from acceptability.models.sentence_shape import FILE, LM, Shape, is_ours
+from acceptability.models.vocabulary import SPECIAL, UNKNOWN, Vocabulary
 from acceptability.train.checkpoint import atomic
 from acceptability.train.classifiers.examples import Examples
 from acceptability.train.classifiers.inputs import Inputs
 from acceptability.train.classifiers.loop import Learnt, Lesson, Pace, learn, one_thread
-from acceptability.train.classifiers.reading import Source, Vectors, source_of
+from acceptability.train.classifiers.reading import Source, Texts, Vectors, source_of, texts_of
 from acceptability.train.tick import Tell
 
 
@@ -94,20 +95,24 @@ def write_folder(pupil: Pupil, out: Path) -> None:
             opened.write(content)
 
 
-def numbered(pupil: Pupil, texts: Sequence[str]) -> list[list[int]]:
+def numbered(pupil: Pupil, texts: Iterable[str]) -> Texts:
     """Return sentences as the numbers of their words; one without words, or with too many, is an error."""
-    known, longest = pupil.inputs.vocabulary, pupil.network.shape.longest
-    rows = [known.numbers(known.cut(text)[0]) for text in texts]
-    for text, row in zip(texts, rows, strict=True):
-        if not 1 <= len(row) <= longest:
-            raise TrainError(f"{shorten(text)!r} has {len(row)} words; a classifier reads from 1 to {longest}")
-    return rows
+    return texts_of(_row(text, pupil.inputs.vocabulary, pupil.network.shape.longest) for text in texts)
 
 
-def source(pupil: Pupil, rows: Sequence[Sequence[int]]) -> Source:
+def source(pupil: Pupil, texts: Texts) -> Source:
     """Return sentences as the network reads them."""
     lm = pupil.inputs.lm.net if pupil.inputs.lm else None
-    return source_of(rows, lm, next(pupil.network.parameters()).device)
+    return source_of(texts, lm, next(pupil.network.parameters()).device)
+
+
+def _row(text: str, known: Vocabulary, longest: int) -> list[int]:
+    """Return the numbers of a sentence's words; where it has ``<unk>`` already, a word that is not known."""
+    first, *others = (known.numbers(known.cut(part)[0]) for part in text.split(SPECIAL[UNKNOWN]))
+    row = [*first, *(number for part in others for number in (UNKNOWN, *part))]
+    if not 1 <= len(row) <= longest:
+        raise TrainError(f"{shorten(text)!r} has {len(row)} words; a classifier reads from 1 to {longest}")
+    return row
 
 
 def _lesson(pupil: Pupil, examples: Examples) -> Lesson:

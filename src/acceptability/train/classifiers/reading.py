@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -11,12 +14,42 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from acceptability.models.recurrent_networks import Network
-from acceptability.models.sentence_networks import SentenceNetwork, lm_states, stacked
+from acceptability.models.sentence_networks import SentenceNetwork, lm_states
 
-Rows = Sequence[Sequence[int]]
 _AT_ONCE = 256
 _ROOM = {"cpu": 4 << 30, "cuda": 32 << 30}
 """How many bytes of states are kept; more are computed anew for each batch."""
+
+
+@dataclass(frozen=True, eq=False)
+class Texts:
+    """Sentences as the numbers of their words, one after the other, and how many words each has."""
+
+    numbers: NDArray[np.int32]
+    lengths: NDArray[np.int64]
+
+    @cached_property
+    def begins(self) -> NDArray[np.int64]:
+        """Where each sentence begins."""
+        return np.cumsum(self.lengths) - self.lengths
+
+    def rows(self, places: Sequence[int]) -> list[list[int]]:
+        """Return the sentences at some places."""
+        edges = ((self.begins[place], self.begins[place] + self.lengths[place]) for place in places)
+        return [self.numbers[begin:end].tolist() for begin, end in edges]
+
+
+def texts_of(rows: Iterable[Sequence[int]]) -> Texts:
+    """Return sentences, each given as a row of numbers.
+
+    >>> texts_of([[5, 6], [7]]).rows([1, 0])
+    [[7], [5, 6]]
+    """
+    numbers, lengths = array("i"), array("q")
+    for row in rows:
+        numbers.extend(row)
+        lengths.append(len(row))
+    return Texts(np.array(numbers, np.int32), np.array(lengths, np.int64))
 
 
 class Source(Protocol):
@@ -29,53 +62,62 @@ class Source(Protocol):
         ...
 
 
+class _Places:
+    """Where the words of sentences stand, on a device."""
+
+    def __init__(self, texts: Texts, device: torch.device | str) -> None:
+        self.lengths = texts.lengths
+        self.begins, self.sizes = (torch.from_numpy(each).to(device) for each in (texts.begins, texts.lengths))
+
+    def of(self, places: Sequence[int]) -> tuple[Tensor, Tensor]:
+        """Return where the words stand, (time, rows), and how many words each sentence has.
+
+        What fills a sentence up is its last word again: networks leave it out.
+        """
+        chosen = torch.tensor(places, device=self.sizes.device)
+        sizes = self.sizes[chosen]
+        times = torch.arange(int(self.lengths[places].max()), device=chosen.device).unsqueeze(1)
+        return self.begins[chosen] + times.minimum(sizes - 1), sizes
+
+
 class Numbers:
     """Sentences as the numbers of their words."""
 
-    def __init__(self, rows: Rows, device: torch.device | str) -> None:
-        self.lengths = _lengths(rows)
-        self.table = stacked(rows).to(device)
-        self.sizes = torch.from_numpy(self.lengths).to(device)
+    def __init__(self, texts: Texts, device: torch.device | str) -> None:
+        self.lengths, self.places = texts.lengths, _Places(texts, device)
+        self.numbers = torch.from_numpy(texts.numbers).to(device)
 
     def batch(self, places: Sequence[int]) -> tuple[Tensor, ...]:
         """Return numbers of words, (time, rows), and how many words each sentence has."""
-        longest = int(self.lengths[places].max())
-        chosen = torch.tensor(places, device=self.sizes.device)
-        return self.table[:longest, chosen], self.sizes[chosen]
+        where, sizes = self.places.of(places)
+        return self.numbers[where].long(), sizes
 
 
 class States:
     """Sentences as the states that a language model is in at their words, computed once if there is room for them."""
 
-    def __init__(self, rows: Rows, lm: Network, room: int | None = None) -> None:
+    def __init__(self, texts: Texts, lm: Network, room: int | None = None) -> None:
         device = lm.table.device
-        self.rows, self.lm, self.lengths = rows, lm, _lengths(rows)
-        self.sizes = torch.from_numpy(self.lengths).to(device)
+        self.texts, self.lm, self.lengths, self.places = texts, lm, texts.lengths, _Places(texts, device)
         numbers = lm.shape.directions * lm.shape.layers * max(lm.shape.widths[1:])
         room = _ROOM.get(device.type, 4 << 30) if room is None else room
-        self.kept = self._all() if 4 * numbers * int(self.lengths.sum()) <= room else None
+        self.kept = self._all() if 4 * numbers * len(texts.numbers) <= room else None
 
     def batch(self, places: Sequence[int]) -> tuple[Tensor, ...]:
         """Return states, (time, rows, directions, layers, numbers), and how many words each sentence has."""
-        chosen = torch.tensor(places, device=self.sizes.device)
-        if self.kept is None:
-            return lm_states(self.lm, [self.rows[place] for place in places]), self.sizes[chosen]
-        longest = int(self.lengths[places].max())
-        times = torch.arange(longest, device=chosen.device).unsqueeze(1)
-        # What fills a sentence up may be any state: networks leave it out.
-        first = self.begins[chosen]
-        return self.kept[first + times.minimum(self.sizes[chosen] - 1)], self.sizes[chosen]
+        where, sizes = self.places.of(places)
+        return lm_states(self.lm, self.texts.rows(places)) if self.kept is None else self.kept[where], sizes
 
     def _all(self) -> Tensor:
         """Return the states at all words, sentence after sentence."""
-        self.begins = self.sizes.cumsum(0) - self.sizes
         order = np.argsort(self.lengths, kind="stable").tolist()
         found: dict[int, Tensor] = {}
         for start in range(0, len(order), _AT_ONCE):
             places = order[start : start + _AT_ONCE]
-            states = lm_states(self.lm, [self.rows[place] for place in places])
-            found |= {place: states[: self.lengths[place], column] for column, place in enumerate(places)}
-        return torch.cat([found[place] for place in range(len(order))])
+            states = lm_states(self.lm, self.texts.rows(places))
+            # Copies, so that what fills a batch up is not kept.
+            found |= {place: states[: self.lengths[place], column].clone() for column, place in enumerate(places)}
+        return torch.cat([found.pop(place) for place in range(len(order))])
 
 
 class Vectors:
@@ -94,10 +136,6 @@ class Vectors:
         return (self.kept[torch.tensor(places, device=self.kept.device)],)
 
 
-def source_of(rows: Rows, lm: Network | None, device: torch.device | str) -> Source:
+def source_of(texts: Texts, lm: Network | None, device: torch.device | str) -> Source:
     """Return sentences as a network reads them: as states of a language model, or as numbers of words."""
-    return Numbers(rows, device) if lm is None else States(rows, lm)
-
-
-def _lengths(rows: Rows) -> NDArray[np.int64]:
-    return np.array([len(row) for row in rows], np.int64)
+    return Numbers(texts, device) if lm is None else States(texts, lm)

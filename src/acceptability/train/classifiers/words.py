@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -163,15 +163,26 @@ def sampled(seed: int, recipe: AnyRecipe) -> AnyRecipe:
     >>> drawn.embedding, drawn.hidden, drawn.layers, drawn.dropout, drawn.patience
     (405, 1255, 5, 0.2, 4)
     """
+    if isinstance(recipe, Pooling) and not recipe.encoder:
+        return replace(recipe, **sampled_encoder(seed))
     random = np.random.default_rng(seed)
-    share, width = float(random.choice([0.2, 0.5])), int(random.integers(200, 600, endpoint=True))
-    drawn = replace(recipe, dropout=share, embedding=width, seed=seed)
-    if isinstance(drawn, Cbow):
-        return replace(drawn, hidden=_size(random, 20, 1200), rate=_rate(random, 1e-2), patience=20)
-    if drawn.encoder:
-        return replace(drawn, top=_size(random, 20, 1200), rate=_rate(random, 1e-2), patience=20)
-    hidden, layers = _size(random, 500, 1500), _size(random, 1, 5)
-    return replace(drawn, hidden=hidden, layers=layers, rate=_rate(random, 3e-3), patience=4)
+    share, width = float(random.choice([0.2, 0.5])), _size(random, 200, 600)
+    sizes: dict[str, Any] = {"top" if isinstance(recipe, Pooling) else "hidden": _size(random, 20, 1200)}
+    return replace(recipe, **sizes, dropout=share, embedding=width, rate=_rate(random, 1e-2), patience=20, seed=seed)
+
+
+def sampled_encoder(seed: int) -> dict[str, Any]:
+    """Return options of an encoder that learns from nothing, drawn from the paper's ranges."""
+    random = np.random.default_rng(seed)
+    return {
+        "dropout": float(random.choice([0.2, 0.5])),
+        "embedding": _size(random, 200, 600),
+        "hidden": _size(random, 500, 1500),
+        "layers": _size(random, 1, 5),
+        "rate": _rate(random, 3e-3),
+        "patience": 4,
+        "seed": seed,
+    }
 
 
 def _size(random: np.random.Generator, low: int, high: int) -> int:
