@@ -14,7 +14,7 @@ import pytest
 from acceptability import Sentence, Suite, load_model
 from acceptability.errors import TrainError
 from acceptability.train import train
-from acceptability.train.classifiers import encoders, teach
+from acceptability.train.classifiers import teach, telling_apart
 from acceptability.train.classifiers.encoders import RealFake, sampled
 from acceptability.train.classifiers.words import Pooling
 from acceptability.train.corpus import Corpus
@@ -83,7 +83,7 @@ def test_a_run_that_was_stopped_ends_with_the_same_bytes(
 ) -> None:
     recipe = RealFake(**SMALL, save_every=2, evaluate_every=3)
     train(recipe, texts[:1], tmp_path / "whole", dev=texts[1:])
-    loss, steps = encoders.binary_cross_entropy_with_logits, []
+    loss, steps = telling_apart.binary_cross_entropy_with_logits, []
 
     def broken(*given: object) -> object:
         steps.append(1)
@@ -91,11 +91,11 @@ def test_a_run_that_was_stopped_ends_with_the_same_bytes(
             raise KeyboardInterrupt
         return loss(*given)
 
-    monkeypatch.setattr(encoders, "binary_cross_entropy_with_logits", broken)
+    monkeypatch.setattr(telling_apart, "binary_cross_entropy_with_logits", broken)
     with pytest.raises(KeyboardInterrupt):
         train(recipe, texts[:1], tmp_path / "killed", dev=texts[1:])
     assert not (tmp_path / "killed" / "model.safetensors").exists()
-    monkeypatch.setattr(encoders, "binary_cross_entropy_with_logits", loss)
+    monkeypatch.setattr(telling_apart, "binary_cross_entropy_with_logits", loss)
     asked = len(ASKED)
     train(recipe, texts[:1], tmp_path / "killed", dev=texts[1:])
     # The fakes are those of before.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,12 +12,13 @@ import pytest
 import torch
 
 from acceptability import Sentence, Suite, load_model
-from acceptability.errors import ModelError, TrainError
+from acceptability.errors import MissingExtra, ModelError, TrainError
 from acceptability.models.sentence_classifier import SentenceClassifier
 from acceptability.models.sentence_networks import network_of, read_network
 from acceptability.models.sentence_shape import Shape
 from acceptability.train.classifiers import Examples, read_examples, teach
-from acceptability.train.classifiers.inputs import Cutting, inputs_of
+from acceptability.train.classifiers.cutting import Cutting
+from acceptability.train.classifiers.inputs import inputs_of
 from acceptability.train.classifiers.loop import Lesson, Pace, batches, judged, learn
 from acceptability.train.classifiers.reading import Numbers, States, texts_of
 from acceptability.train.classifiers.words import Cbow, Pooling, sampled
@@ -290,3 +293,14 @@ def test_the_command_teaches_and_the_model_is_ours(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert f"classifier:{tmp_path / 'c'}" in done.stdout
     assert isinstance(load_model(f"classifier:{tmp_path / 'c'}"), SentenceClassifier)
+
+
+def test_recipes_can_be_listed_without_torch_and_say_what_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = "import sys; sys.modules['torch'] = None; import acceptability.train.classifiers.encoders as e; print(e)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    monkeypatch.setattr("acceptability.train.classifiers.words.is_importable", lambda name: name != "torch")
+    with pytest.raises(MissingExtra, match="'train cbow' needs torch and safetensors"):
+        teach(Cbow(**SMALL), [made()], tmp_path / "made")

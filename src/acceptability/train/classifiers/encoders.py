@@ -6,32 +6,15 @@ its encoder as it is, and learns acceptability on top of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import numpy as np
-import torch
-from torch import nn
-from torch.nn.functional import binary_cross_entropy_with_logits
-
-from acceptability.errors import TrainError
-from acceptability.measures.classification import matthews
 from acceptability.models.sentence_shape import Shape
-from acceptability.train.checkpoint import array
-from acceptability.train.classifiers import loop
-from acceptability.train.classifiers.inputs import Cutting, inputs_of
-from acceptability.train.classifiers.pupil import Pupil, begun, numbered, source, write_folder
-from acceptability.train.classifiers.reading import Texts
-from acceptability.train.classifiers.words import check, sampled_encoder
-from acceptability.train.corpus import Corpus
-from acceptability.train.loop import Learnt, Lesson, Moment, Pace, learn
+from acceptability.train.classifiers.cutting import Cutting
+from acceptability.train.classifiers.words import check, check_packages, sampled_encoder
 from acceptability.train.recipe import Job, Trained
-from acceptability.train.team import Team
-from acceptability.train.tick import Tick
 
-_TELL = 1000
+_NEEDED = ("torch", "safetensors", "accelerate")
 
 
 @dataclass(frozen=True)
@@ -94,6 +77,12 @@ class RealFake:
 
     def follow(self, job: Job) -> Trained:
         """Make fakes, learn to tell them from real sentences, and put the classifier into the folder."""
+        check_packages(self.kind, _NEEDED)
+        from acceptability.train.classifiers.inputs import inputs_of
+        from acceptability.train.classifiers.pupil import begun, write_folder
+        from acceptability.train.classifiers.telling_apart import facts, made, taught, unigrams
+        from acceptability.train.team import Team
+
         team = Team()
         cutting = Cutting(self.words, self.lower, self.vocabulary, self.least)
         inputs = inputs_of(self.vectors, job.corpus.sentences(), cutting, self.embedding)
@@ -101,152 +90,12 @@ class RealFake:
         pupil = begun(shape, inputs, self.dropout, self.seed)
         pupil.network.to(team.device)
         with team.first_goes_first():
-            read, held = _made(self, job, pupil)
-        learnt = _taught(self, job, pupil, (read, held), team)
+            read, held = made(self, job, pupil)
+        learnt = taught(self, job, pupil, (read, held), team)
         write_folder(pupil, job.out)
-        return Trained(_unigrams(pupil, read), {**pupil.facts(), **_facts(pupil, read, held, learnt)})
-
-
-@dataclass(frozen=True, eq=False)
-class Pairs:
-    """Sentences in numbers, and whether each is real (1) or fake (0)."""
-
-    texts: Texts
-    labels: np.ndarray[Any, np.dtype[np.int8]]
-
-    def __len__(self) -> int:
-        return len(self.labels)
+        return Trained(unigrams(pupil, read), {**pupil.facts(), **facts(pupil, read, held, learnt)})
 
 
 def sampled(seed: int, recipe: RealFake) -> RealFake:
     """Return a recipe with sizes, rate and dropout drawn from the ranges of Warstadt et al. (2019), §4.3."""
     return replace(recipe, **sampled_encoder(seed))
-
-
-def _made(recipe: RealFake, job: Job, pupil: Pupil) -> tuple[Pairs, Pairs | None]:
-    """Return the sentences to learn from and those of the dev set, from the checkpoint if they are there."""
-    state = job.checkpoints.latest()
-    if state is None:
-        found = {"read": _pairs(recipe, job.corpus, recipe.sentences, pupil, job)}
-        if job.dev is not None:
-            found["held"] = _pairs(recipe, job.dev, recipe.held, pupil, job)
-        job.save(0, {name: each for key, pairs in found.items() for name, each in _parts(key, pairs).items()})
-        state = job.checkpoints.latest()
-    assert state is not None
-    read, held = (_kept(state.parts, key) for key in ("read", "held"))
-    assert read is not None
-    return read, held
-
-
-def _parts(key: str, pairs: Pairs) -> dict[str, Any]:
-    named: dict[str, np.ndarray[Any, Any]] = {
-        "numbers": pairs.texts.numbers,
-        "lengths": pairs.texts.lengths,
-        "labels": pairs.labels,
-    }
-    return {f"{key}_{name}": array(each) for name, each in named.items()}
-
-
-def _kept(parts: Any, key: str) -> Pairs | None:
-    if f"{key}_labels" not in parts:
-        return None
-    numbers, lengths, labels = (np.load(parts[f"{key}_{name}"]) for name in ("numbers", "lengths", "labels"))
-    return Pairs(Texts(numbers, lengths), labels)
-
-
-def _pairs(recipe: RealFake, corpus: Corpus, most: int, pupil: Pupil, job: Job) -> Pairs:
-    """Return the first sentences, real and fake, that a text gives."""
-    from acceptability.train.classifiers.real_fake import real_fake  # type: ignore[import-not-found,unused-ignore]
-
-    labels: list[int] = []
-
-    def texts() -> Iterator[str]:
-        for text, label in islice(real_fake(corpus, recipe.lm, seed=recipe.seed), most or None):
-            labels.append(label)
-            if len(labels) % _TELL == 0:
-                job.tell(Tick("making fakes", len(labels), most or None))
-            yield text
-
-    numbers = numbered(pupil, texts())
-    if len(set(labels)) < 2:
-        raise TrainError(f"the text gives {len(labels)} sentences, not both real and fake ones: give more text")
-    return Pairs(numbers, np.array(labels, np.int8))
-
-
-def _taught(recipe: RealFake, job: Job, pupil: Pupil, pairs: tuple[Pairs, Pairs | None], team: Team) -> Learnt:
-    read, held = pairs
-    plan = _plan(recipe, read)
-    sentences, steps = source(pupil, read.texts), len(plan(0))
-    labels = torch.from_numpy(read.labels).float().to(team.device)
-
-    def batches(moment: Moment) -> list[Any]:
-        places = plan(moment.step // steps)[moment.step % steps]
-        places = places[moment.share(len(places))]
-        return [(sentences.batch(places), labels[torch.tensor(places, device=team.device)])]
-
-    def loss(net: nn.Module, batch: Any) -> torch.Tensor:
-        return binary_cross_entropy_with_logits(net(*batch[0]).float(), batch[1])
-
-    parameters = [each for each in pupil.network.parameters() if each.requires_grad]
-    optimiser = torch.optim.Adam(parameters, lr=recipe.rate)
-    dev = None if held is None else _measured(_lesson(pupil, held))
-    lesson = Lesson(pupil.network, [optimiser], batches, loss, len(read.texts.numbers) // steps, dev)
-    pace = Pace(
-        steps=recipe.epochs * steps,
-        evaluate_every=recipe.evaluate_every or steps,
-        patience=recipe.patience if held is not None else 0,
-        save_every=recipe.save_every,
-        seed=recipe.seed,
-    )
-    return learn(lesson, pace, job, team)
-
-
-def _plan(recipe: RealFake, pairs: Pairs) -> Callable[[int], Sequence[list[int]]]:
-    """Return what gives the batches of an epoch, all of one size; the last one is kept at hand."""
-    size, kept = min(recipe.batch, len(pairs)), dict[int, Sequence[list[int]]]()
-
-    def plan(epoch: int) -> Sequence[list[int]]:
-        if epoch not in kept:
-            found = loop.batches(pairs.texts.lengths, size, np.random.default_rng([recipe.seed, epoch]))
-            kept.clear()
-            kept[epoch] = [places for places in found if len(places) == size]
-        return kept[epoch]
-
-    return plan
-
-
-def _lesson(pupil: Pupil, pairs: Pairs) -> loop.Lesson:
-    return loop.Lesson(source(pupil, pairs.texts), pairs.labels.astype(np.float64))
-
-
-def _measured(held: loop.Lesson) -> Callable[[nn.Module], float]:
-    """Return what falls as the MCC grows."""
-    return lambda net: 1 - loop.reached(net, held)[0]
-
-
-def _unigrams(pupil: Pupil, read: Pairs) -> dict[str, int]:
-    """Return how often each word stands in the real sentences."""
-    is_real = np.repeat(read.labels == 1, read.texts.lengths)
-    words = pupil.inputs.vocabulary.words
-    found = np.bincount(read.texts.numbers[is_real], minlength=len(words)).tolist()
-    return {word: number for word, number in zip(words, found, strict=True) if word not in ("<s>", "</s>")}
-
-
-def _facts(pupil: Pupil, read: Pairs, held: Pairs | None, learnt: Learnt) -> dict[str, object]:
-    facts: dict[str, object] = {
-        "sentences, real and fake": len(read),
-        "share of real ones": round(float(read.labels.mean()), 4),
-        "steps": learnt.steps,
-        "loss of a sentence at the end": round(learnt.loss, 4),
-        "stopped early": learnt.stopped_early,
-    }
-    if held is None:
-        return facts
-    logits = loop.judged(pupil.network, _lesson(pupil, held).source)
-    correct = (logits > 0) == (held.labels > 0)
-    mcc = matthews((logits > 0).astype(np.float64), held.labels.astype(np.float64))
-    return facts | {
-        "sentences of the dev set, real and fake": len(held),
-        "real/fake accuracy on the dev set": round(float(correct.mean()), 4),
-        "real/fake MCC on the dev set": round(mcc, 4),
-    }

@@ -20,36 +20,12 @@ from acceptability.models import load_model
 from acceptability.models.files import file_hash
 from acceptability.models.recurrent import Recurrent
 from acceptability.models.sentence_networks import mixed_layers
-from acceptability.models.splitting import spans, spelled
 from acceptability.models.vocabulary import SPECIAL, Vocabulary
 from acceptability.models.word_vectors import WordVectors, read_vectors
+from acceptability.train.classifiers.cutting import Cutting
 
 _ELMO = "elmo:"
 _LM = "recurrent:"
-
-
-@dataclass(frozen=True)
-class Cutting:
-    """How text becomes words, and which of them are known; a language model has its own ways instead.
-
-    Args:
-        rule: The rule that cuts text into words.
-        most: How many words are known at most; 0 means all.
-        least: How often a word must stand in the sentences for its vector to be learnt.
-    """
-
-    rule: str = "split"
-    lower: bool = True
-    most: int = 0
-    least: int = 1
-
-    def counts(self, texts: Iterable[str]) -> Counter[str]:
-        """Return how often each word stands in texts."""
-        raw = Counter(text[start:end] for text in texts for start, end in spans(text, self.rule))
-        found: Counter[str] = Counter()
-        for word, number in raw.items():
-            found[spelled(word, lower=self.lower)] += number
-        return Counter({word: number for word, number in found.items() if word not in SPECIAL})
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +76,7 @@ def _learnt(texts: Iterable[str], cutting: Cutting, width: int) -> Inputs:
     if not known:
         raise TrainError(f"no word stands {cutting.least} times in the sentences: give more, or a lower least=")
     vocabulary = Vocabulary((*SPECIAL, *known[: cutting.most or None]), cutting.rule, cutting.lower)
-    return Inputs(vocabulary, width, facts=_facts(vocabulary, width, counts))
+    return Inputs(vocabulary, width, facts=facts_of(vocabulary, width, counts))
 
 
 def _of_file(path: Path, texts: Iterable[str], cutting: Cutting) -> Inputs:
@@ -108,7 +84,7 @@ def _of_file(path: Path, texts: Iterable[str], cutting: Cutting) -> Inputs:
     found = read_vectors(path, counts, cutting.most)
     words = tuple(word for word in found.words if word not in SPECIAL)
     vocabulary = Vocabulary((*SPECIAL, *words), cutting.rule, cutting.lower)
-    facts = {**_facts(vocabulary, found.dimension, counts), "file of vectors": f"{path.name}@{file_hash(path)}"}
+    facts = {**facts_of(vocabulary, found.dimension, counts), "file of vectors": f"{path.name}@{file_hash(path)}"}
     if found.repeated:
         facts["lines left out, their word had come before"] = found.repeated
     return Inputs(vocabulary, found.dimension, _table(found, words), facts=facts)
@@ -124,14 +100,14 @@ def _table(found: WordVectors, words: Sequence[str]) -> NDArray[Any]:
 def _of_language_model(spelling: str, texts: Iterable[str]) -> Inputs:
     lm = _language_model(spelling)
     table = lm.net.table.detach().cpu().numpy()
-    facts = _facts(lm.vocabulary, table.shape[1], _counts(lm.vocabulary, texts))
+    facts = facts_of(lm.vocabulary, table.shape[1], counts_of(lm.vocabulary, texts))
     return Inputs(lm.vocabulary, table.shape[1], table, facts={**facts, "language model": lm.signature})
 
 
 def _states(spelling: str, texts: Iterable[str]) -> Inputs:
     lm = _language_model(spelling)
     mixed, width = mixed_layers(lm.net.shape.widths)
-    facts = _facts(lm.vocabulary, width * lm.net.shape.directions, _counts(lm.vocabulary, texts))
+    facts = facts_of(lm.vocabulary, width * lm.net.shape.directions, counts_of(lm.vocabulary, texts))
     facts |= {"layers mixed": mixed, "directions": lm.net.shape.directions, "language model": lm.signature}
     return Inputs(lm.vocabulary, width, lm=lm, facts=facts)
 
@@ -143,11 +119,13 @@ def _language_model(spelling: str) -> Recurrent:
     return lm
 
 
-def _counts(vocabulary: Vocabulary, texts: Iterable[str]) -> Counter[str]:
+def counts_of(vocabulary: Vocabulary, texts: Iterable[str]) -> Counter[str]:
+    """Return how often each word stands in texts, in the spelling of a vocabulary."""
     return Cutting(vocabulary.rule, vocabulary.lower).counts(texts)
 
 
-def _facts(vocabulary: Vocabulary, width: int, counts: Mapping[str, int]) -> dict[str, object]:
+def facts_of(vocabulary: Vocabulary, width: int, counts: Mapping[str, int]) -> dict[str, object]:
+    """Return what a model's card tells of words: how many are known, and how much of the sentences they are."""
     known = [word for word in counts if word in vocabulary.index]
     running = sum(counts[word] for word in known) / sum(counts.values())
     return {

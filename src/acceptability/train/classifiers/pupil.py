@@ -13,13 +13,13 @@ from acceptability.errors import TrainError, shorten
 from acceptability.models import recurrent_shape, vocabulary
 from acceptability.models.huggingface import _placed
 from acceptability.models.recurrent import Recurrent
-from acceptability.models.sentence_classifier import open_folder
+from acceptability.models.sentence_classifier import SentenceClassifier, open_folder
 from acceptability.models.sentence_networks import SentenceNetwork, WordTable, network_of, saved
 from acceptability.models.sentence_shape import FILE, LM, Shape, is_ours
 from acceptability.models.vocabulary import SPECIAL, UNKNOWN, Vocabulary
 from acceptability.train.checkpoint import atomic
 from acceptability.train.classifiers.examples import Examples
-from acceptability.train.classifiers.inputs import Inputs
+from acceptability.train.classifiers.inputs import Inputs, counts_of, facts_of
 from acceptability.train.classifiers.loop import Learnt, Lesson, Pace, learn, one_thread
 from acceptability.train.classifiers.reading import Source, Texts, Vectors, source_of, texts_of
 from acceptability.train.tick import Tell
@@ -54,25 +54,34 @@ def begun(shape: Shape, inputs: Inputs, share: float, seed: int) -> Pupil:
     return Pupil(network.to(_placed("auto")), inputs)
 
 
-def taken(folder: Path, top: int, share: float, seed: int) -> Pupil:
-    """Return the frozen encoder of a finished pooling classifier, with a hidden layer of tanh on top to be learnt."""
+def taken(encoder: str, texts: Iterable[str], top: int, share: float, seed: int) -> Pupil:
+    """Return the frozen encoder of a finished pooling classifier, with a hidden layer of tanh on top to be learnt.
+
+    Args:
+        encoder: The folder of that classifier.
+        texts: Sentences of which it is told how many words the encoder knows.
+    """
+    model = _pooling(Path(encoder).expanduser())
+    shape = replace(model.shape, top=top, activation="tanh")
+    lm = Recurrent(model.folder / LM, eos=False, unknown="<unk>") if shape.reads_states else None
+    facts = {**facts_of(model.vocabulary, shape.inputs, counts_of(model.vocabulary, texts)), "encoder": model.signature}
+    fresh = begun(shape, Inputs(model.vocabulary, shape.width, lm=lm, facts=facts), share, seed)
+    weights = {name: each for name, each in model.net.state_dict().items() if not name.startswith("head.")}
+    if isinstance(fresh.network.inputs, WordTable):
+        # As finely as it was kept.
+        fresh.network.inputs.table = torch.nn.Parameter(weights["inputs.table"].clone())
+    fresh.network.load_state_dict(weights, strict=False)
+    return replace(fresh, frozen=True)
+
+
+def _pooling(folder: Path) -> SentenceClassifier:
     if not is_ours(folder):
         raise TrainError(f"encoder={str(folder)!r} is no classifier that was taught here; `train real-fake` makes one")
     model = open_folder(folder)
     if model.shape.network != "pooling":
-        raise TrainError(
-            f"encoder={str(folder)!r} is of the kind {model.shape.network!r}; expected a pooling classifier"
-        )
-    shape = replace(model.shape, top=top, activation="tanh")
-    lm = Recurrent(folder / LM, eos=False, unknown="<unk>") if shape.reads_states else None
-    facts = {"encoder": model.signature, "words known": len(model.vocabulary)}
-    fresh = begun(shape, Inputs(model.vocabulary, shape.width, lm=lm, facts=facts), share, seed)
-    encoder = {name: each for name, each in model.net.state_dict().items() if not name.startswith("head.")}
-    if isinstance(fresh.network.inputs, WordTable):
-        # As finely as it was kept.
-        fresh.network.inputs.table = torch.nn.Parameter(encoder["inputs.table"].clone())
-    fresh.network.load_state_dict(encoder, strict=False)
-    return replace(fresh, frozen=True)
+        kind = model.shape.network
+        raise TrainError(f"encoder={str(folder)!r} is of the kind {kind!r}; expected a pooling classifier")
+    return model
 
 
 def taught(pupil: Pupil, pace: Pace, examples: tuple[Examples, Examples], tell: Tell) -> Learnt:

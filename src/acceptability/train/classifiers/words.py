@@ -8,20 +8,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
-from acceptability.errors import TrainError
+from acceptability.errors import MissingExtra, TrainError
+from acceptability.models.files import is_importable
 from acceptability.models.sentence_shape import ACTIVATIONS, NETWORKS, Shape
 from acceptability.models.splitting import RULES
 from acceptability.train.classifiers.course import Fitted
+from acceptability.train.classifiers.cutting import Cutting
 from acceptability.train.classifiers.examples import Examples
-from acceptability.train.classifiers.inputs import Cutting, inputs_of
-from acceptability.train.classifiers.loop import Pace
-from acceptability.train.classifiers.pupil import Pupil, begun, taken, taught, write_folder
 from acceptability.train.tick import Tell
 
+if TYPE_CHECKING:
+    from acceptability.train.classifiers.pupil import Pupil
+
+_NEEDED = ("torch", "safetensors")
 _COUNTS = ("embedding", "batch", "epochs", "least")
 _ANY = ("vocabulary", "patience", "seed")
 
@@ -78,6 +81,10 @@ class Cbow:
 
     def fit(self, learn: Examples, held: Examples, out: Path, tell: Tell) -> Fitted:
         """Learn from some sentences until others are judged no better; put the classifier into a folder."""
+        check_packages(self.kind, _NEEDED)
+        from acceptability.train.classifiers.inputs import inputs_of
+        from acceptability.train.classifiers.pupil import begun
+
         inputs = inputs_of(self.vectors, learn.texts, cutting(self), self.embedding)
         shape = Shape("cbow", self.pool, **inputs.sizes, top=self.hidden, activation=self.activation)
         return _fitted(self, begun(shape, inputs, self.dropout, self.seed), (learn, held), out, tell)
@@ -141,8 +148,12 @@ class Pooling:
 
     def fit(self, learn: Examples, held: Examples, out: Path, tell: Tell) -> Fitted:
         """Learn from some sentences until others are judged no better; put the classifier into a folder."""
+        check_packages(self.kind, _NEEDED)
+        from acceptability.train.classifiers.inputs import inputs_of
+        from acceptability.train.classifiers.pupil import begun, taken
+
         if self.encoder:
-            pupil = taken(Path(self.encoder).expanduser(), self.top, self.dropout, self.seed)
+            pupil = taken(self.encoder, learn.texts, self.top, self.dropout, self.seed)
         else:
             inputs = inputs_of(self.vectors, learn.texts, cutting(self), self.embedding)
             shape = Shape("pooling", "max", **inputs.sizes, layers=self.layers, hidden=self.hidden, top=self.top)
@@ -208,6 +219,12 @@ def check(recipe: object, counts: Sequence[str], others: Sequence[str]) -> None:
         raise TrainError(f"words is {rule!r}; expected one of {', '.join(RULES)}")
 
 
+def check_packages(kind: str, needed: Sequence[str]) -> None:
+    """Refuse to begin where a package is not installed."""
+    if not all(map(is_importable, needed)):
+        raise MissingExtra(f"train {kind}", " and ".join(needed), "'acceptability[neural]'")
+
+
 def cutting(recipe: Recipe) -> Cutting:
     """Return how a recipe wants text to become words."""
     return Cutting(recipe.words, recipe.lower, recipe.vocabulary, recipe.least)
@@ -215,6 +232,9 @@ def cutting(recipe: Recipe) -> Cutting:
 
 def _fitted(recipe: Recipe, pupil: Pupil, examples: tuple[Examples, Examples], out: Path, tell: Tell) -> Fitted:
     """Teach a network, and write it into a folder."""
+    from acceptability.train.classifiers.loop import Pace
+    from acceptability.train.classifiers.pupil import taught, write_folder
+
     pace = Pace(recipe.rate, recipe.batch, recipe.epochs, recipe.patience, recipe.seed)
     learnt = taught(pupil, pace, examples, tell)
     write_folder(pupil, out)
