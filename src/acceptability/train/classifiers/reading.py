@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,10 +15,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from acceptability.models.recurrent_networks import Network
-from acceptability.models.sentence_networks import SentenceNetwork, lm_states
+from acceptability.models.sentence_networks import SentenceNetwork, lm_states, mixed_layers
 
 _AT_ONCE = 256
-_ROOM = {"cpu": 4 << 30, "cuda": 32 << 30}
+_ROOM = {"cpu": 2 << 30, "cuda": 32 << 30}
 """How many bytes of states are kept; more are computed anew for each batch."""
 
 
@@ -99,9 +100,9 @@ class States:
     def __init__(self, texts: Texts, lm: Network, room: int | None = None) -> None:
         device = lm.table.device
         self.texts, self.lm, self.lengths, self.places = texts, lm, texts.lengths, _Places(texts, device)
-        numbers = lm.shape.directions * lm.shape.layers * max(lm.shape.widths[1:])
-        room = _ROOM.get(device.type, 4 << 30) if room is None else room
-        self.kept = self._all() if 4 * numbers * len(texts.numbers) <= room else None
+        room = _ROOM.get(device.type, 2 << 30) if room is None else room
+        self._sizes = (lm.shape.directions, *mixed_layers(lm.shape.widths))
+        self.kept = self._all() if 4 * math.prod(self._sizes) * len(texts.numbers) <= room else None
 
     def batch(self, places: Sequence[int]) -> tuple[Tensor, ...]:
         """Return states, (time, rows, directions, layers, numbers), and how many words each sentence has."""
@@ -111,13 +112,14 @@ class States:
     def _all(self) -> Tensor:
         """Return the states at all words, sentence after sentence."""
         order = np.argsort(self.lengths, kind="stable").tolist()
-        found: dict[int, Tensor] = {}
+        kept = torch.empty(len(self.texts.numbers), *self._sizes, device=self.lm.table.device)
         for start in range(0, len(order), _AT_ONCE):
             places = order[start : start + _AT_ONCE]
             states = lm_states(self.lm, self.texts.rows(places))
-            # Copies, so that what fills a batch up is not kept.
-            found |= {place: states[: self.lengths[place], column].clone() for column, place in enumerate(places)}
-        return torch.cat([found.pop(place) for place in range(len(order))])
+            for column, place in enumerate(places):
+                begin, length = self.texts.begins[place], self.lengths[place]
+                kept[begin : begin + length] = states[:length, column]
+        return kept
 
 
 class Vectors:
