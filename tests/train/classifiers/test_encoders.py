@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from types import ModuleType
 
@@ -27,13 +29,16 @@ SMALL = {"embedding": 8, "hidden": 8, "batch": 16, "epochs": 6, "rate": 0.02, "p
 ASKED: list[str] = []
 
 
-def real_fake(corpus: Corpus, lm: str, *, seed: int) -> Iterator[tuple[str, int]]:
+def real_fake(
+    corpus: Corpus, lm: str, *, seed: int, limit: int | None, tally: Counter[str]
+) -> Iterator[tuple[str, int]]:
     """A stand-in that is not drawn from any model: the fakes are read backwards, and every tenth word is unknown."""
     ASKED.append(lm)
     random = np.random.default_rng(seed)
-    for text in corpus.sentences():
+    for text in islice(corpus.sentences(), limit // 2 if limit else None):
         words = text.lower().split()
         words[0] = "<unk>" if random.random() < 0.1 else words[0]
+        tally["real"] += 1
         yield " ".join(words), 1
         yield " ".join(words[::-1]), 0
 
@@ -61,6 +66,7 @@ def test_it_learns_and_says_what_it_reaches(texts: tuple[Path, Path], tmp_path: 
     assert ASKED[-2:] == ["recurrent:x"] * 2
     assert (facts["sentences, real and fake"], facts["sentences of the dev set, real and fake"]) == (56, 16)
     assert facts["share of real ones"] == 0.5
+    assert facts["sentences made, and left out"] == {"real": 28}
     assert (facts["real/fake accuracy on the dev set"], facts["real/fake MCC on the dev set"]) == (1.0, 1.0)
     model = load_model(f"classifier:{tmp_path / 'a'}")
     good, bad = model.run(model.encode([Query("The cat sees a bird again."), Query(". again bird a sees cat the")]))
@@ -97,7 +103,8 @@ def test_a_run_that_was_stopped_ends_with_the_same_bytes(
     assert not (tmp_path / "killed" / "model.safetensors").exists()
     monkeypatch.setattr(telling_apart, "binary_cross_entropy_with_logits", loss)
     asked = len(ASKED)
-    train(recipe, texts[:1], tmp_path / "killed", dev=texts[1:])
+    told = train(recipe, texts[:1], tmp_path / "killed", dev=texts[1:])
+    assert told["facts"]["sentences made, and left out"] == {"real": 28}
     # The fakes are those of before.
     assert len(ASKED) == asked
     for name in ("model.safetensors", "vocabulary.json"):
@@ -133,7 +140,7 @@ def test_a_text_without_fakes_teaches_nothing(
     texts: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module = sys.modules["acceptability.train.classifiers.real_fake"]
-    monkeypatch.setattr(module, "real_fake", lambda corpus, lm, *, seed: ((text, 1) for text in corpus.sentences()))
+    monkeypatch.setattr(module, "real_fake", lambda corpus, lm, **_: ((text, 1) for text in corpus.sentences()))
     with pytest.raises(TrainError, match="28 sentences, not both real and fake ones"):
         train(RealFake(**SMALL), texts[:1], tmp_path / "a")
 

@@ -97,7 +97,8 @@ def write_folder(pupil: Pupil, out: Path) -> None:
     if (lm := pupil.inputs.lm) is None:
         files[out / vocabulary.FILE] = pupil.inputs.vocabulary.to_json()
     else:
-        names = (recurrent_shape.FILE, vocabulary.FILE)
+        # The card goes with it: it says what may be done with the weights.
+        names = (recurrent_shape.FILE, vocabulary.FILE, *(["README.md"] if (lm.folder / "README.md").is_file() else []))
         files |= {out / LM / name: (lm.folder / name).read_bytes() for name in names}
     for path, content in sorted(files.items()):
         with atomic(path) as opened:

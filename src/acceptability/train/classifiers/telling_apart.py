@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import islice
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
@@ -32,10 +32,15 @@ _TELL = 1000
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Sentences in numbers, and whether each is real (1) or fake (0)."""
+    """Sentences in numbers, and whether each is real (1) or fake (0).
+
+    Args:
+        tally: How many of each kind were made, and how many left out, by the reason.
+    """
 
     texts: Texts
     labels: np.ndarray[Any, np.dtype[np.int8]]
+    tally: Mapping[str, int] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -45,15 +50,15 @@ def made(recipe: RealFake, job: Job, pupil: Pupil) -> tuple[Pairs, Pairs | None]
     """Return the sentences to learn from and those of the dev set, from the checkpoint if they are there."""
     state = job.checkpoints.latest()
     if state is None:
-        found = {"read": _pairs(recipe, job.corpus, recipe.sentences, pupil, job)}
+        tally: Counter[str] = Counter()
+        found = {"read": _pairs(recipe, job.corpus, recipe.sentences, pupil, job, tally)}
         if job.dev is not None:
-            found["held"] = _pairs(recipe, job.dev, recipe.held, pupil, job)
-        job.save(0, {name: each for key, pairs in found.items() for name, each in _parts(key, pairs).items()})
-        state = job.checkpoints.latest()
-    assert state is not None
+            found["held"] = _pairs(recipe, job.dev, recipe.held, pupil, job, Counter())
+        parts = {name: each for key, pairs in found.items() for name, each in _parts(key, pairs).items()}
+        state = job.save(0, parts, {"tally": dict(sorted(tally.items()))})
     read, held = (_kept(state.parts, key) for key in ("read", "held"))
     assert read is not None
-    return read, held
+    return replace(read, tally=cast(dict[str, int], state.facts["tally"])), held
 
 
 def _parts(key: str, pairs: Pairs) -> dict[str, Any]:
@@ -72,14 +77,14 @@ def _kept(parts: Any, key: str) -> Pairs | None:
     return Pairs(Texts(numbers, lengths), labels)
 
 
-def _pairs(recipe: RealFake, corpus: Corpus, most: int, pupil: Pupil, job: Job) -> Pairs:
+def _pairs(recipe: RealFake, corpus: Corpus, most: int, pupil: Pupil, job: Job, tally: Counter[str]) -> Pairs:
     """Return the first sentences, real and fake, that a text gives."""
     from acceptability.train.classifiers.real_fake import real_fake  # type: ignore[import-not-found,unused-ignore]
 
     labels: list[int] = []
 
     def texts() -> Iterator[str]:
-        for text, label in islice(real_fake(corpus, recipe.lm, seed=recipe.seed), most or None):
+        for text, label in real_fake(corpus, recipe.lm, seed=recipe.seed, limit=most or None, tally=tally):
             labels.append(label)
             if len(labels) % _TELL == 0:
                 job.tell(Tick("making fakes", len(labels), most or None))
@@ -156,6 +161,7 @@ def facts(pupil: Pupil, read: Pairs, held: Pairs | None, learnt: Learnt) -> dict
     found: dict[str, object] = {
         "sentences, real and fake": len(read),
         "share of real ones": round(float(read.labels.mean()), 4),
+        "sentences made, and left out": dict(read.tally),
         "steps": learnt.steps,
         "loss of a sentence at the end": round(learnt.loss, 4),
         "stopped early": learnt.stopped_early,
