@@ -91,6 +91,9 @@ _OURS: dict[str, dict[str, str]] = {
         "varikn": "acceptability.train.varikn:VariKN",
         "gpt": "acceptability.train.transformers:GPT",
         "bert": "acceptability.train.transformers:BERT",
+        "cbow": "acceptability.train.classifiers.words:Cbow",
+        "pooling": "acceptability.train.classifiers.words:Pooling",
+        "real-fake": "acceptability.train.classifiers.encoders:RealFake",
     },
     "subject": {
         "real-fake": "acceptability.train.classifiers.real_fake:made_sentences",

@@ -1,10 +1,11 @@
-"""Acceptability classifiers: transformers with a classification head of one or two labels."""
+"""Acceptability classifiers: transformers with a classification head of one or two labels, and those taught here."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from acceptability.errors import ModelError, QueryError
@@ -16,6 +17,8 @@ from acceptability.models.huggingface import (
     enough_memory,
     padded,
 )
+from acceptability.models.sentence_classifier import SentenceClassifier, folder_hash, open_folder
+from acceptability.models.sentence_shape import is_ours
 from acceptability.spelling import write
 from acceptability.types import LabelScores, Query
 
@@ -109,9 +112,26 @@ def open_model(
     dtype: str = "float32",
     device: str = "auto",
     allow_pickle: bool = False,
-) -> Classifier:
-    """Return the classifier at a place."""
+) -> Classifier | SentenceClassifier:
+    """Return the classifier at a place: one that was taught here, if its folder says so, else one of transformers."""
     if isinstance(acceptable, bool) or not isinstance(acceptable, int) or acceptable not in (0, 1):
         raise ModelError(f"classifier: acceptable is {acceptable!r}; expected the label 0 or 1")
+    if (folder := _ours(place)) is not None:
+        if acceptable != 1 or checked_dtype(dtype) != "float32":
+            raise ModelError(f"classifier:{place} was taught here: 1 means acceptable, and it computes in float32 only")
+        return open_folder(folder, device=device)
     files = checkpoint("classifier", place, allow_pickle=allow_pickle)
     return Classifier(files, acceptable, checked_dtype(dtype), device)
+
+
+def _ours(place: str) -> Path | None:
+    """Return the folder of a classifier that was taught here, which ``FOLDER@HASH`` names too; None for any other."""
+    folder = Path(place).expanduser()
+    if place and is_ours(folder):
+        return folder
+    bare, _, version = str(folder).rpartition("@")
+    if not bare or folder.exists() or not is_ours(Path(bare)):
+        return None
+    if folder_hash(Path(bare)) != version:
+        raise ModelError(f"{bare} has the content hash {folder_hash(Path(bare))}, not {version}: it is another model")
+    return Path(bare)
