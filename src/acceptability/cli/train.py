@@ -50,7 +50,8 @@ def command(
     recipe: Any = read_options(registry.find("recipe", kind), options or [])
     reads = getattr(recipe, "reads", "text")
     _check(kind, reads, corpus, data)
-    with _bar() as tell:
+    is_language = getattr(recipe, "opened_as", "classifier") != "classifier"
+    with _bar(is_language=is_language) as tell:
         if reads == "labels":
             told = teach(recipe, data or [], out, licence=licence, tell=tell)
         else:
@@ -86,7 +87,7 @@ def _summary(told: dict[str, Any]) -> Iterator[str]:
 
 
 @contextmanager
-def _bar() -> Iterator[Tell]:
+def _bar(*, is_language: bool) -> Iterator[Tell]:
     """Show a bar for each stage on stderr; yield what moves it."""
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[about]}"), TimeRemainingColumn())
     bar = Progress(*columns, console=Console(stderr=True))
@@ -98,7 +99,7 @@ def _bar() -> Iterator[Tell]:
             task = bar.add_task(tick.stage, total=tick.total, about="")
             tasks[tick.stage] = (task, time.monotonic(), tick.tokens)
         task, began, first = tasks[tick.stage]
-        about = shown(tick, time.monotonic() - began, first)
+        about = shown(tick, time.monotonic() - began, first, is_language=is_language)
         bar.update(task, completed=tick.done, total=tick.total, about=about)
 
     try:
@@ -113,15 +114,15 @@ def _bar() -> Iterator[Tell]:
             bar.stop()
 
 
-def shown(tick: Tick, seconds: float, first: int) -> str:
-    """Return what stands beside the bar: loss and perplexity where there is one, and the pace.
+def shown(tick: Tick, seconds: float, first: int, *, is_language: bool = True) -> str:
+    """Return what stands beside the bar: loss, perplexity if it is a language model's, and the pace.
 
     >>> shown(Tick("training", 5, 10, tokens=3000, loss=2.0), 2.0, first=1000)
     'loss 2.000, perplexity 7.4, 1,000 tokens/s'
     """
     parts: Sequence[str] = (
         *(
-            [f"loss {tick.loss:.3f}", f"perplexity {math.exp(min(tick.loss, 50)):,.1f}"]
+            [f"loss {tick.loss:.3f}", *([f"perplexity {math.exp(min(tick.loss, 50)):,.1f}"] if is_language else [])]
             if tick.loss is not None
             else []
         ),

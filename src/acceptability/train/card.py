@@ -10,9 +10,10 @@ def card(name: str, opened_as: str, told: Mapping[str, Any]) -> str:
     """Return a model's README, from what is known of its training."""
     files = told["files"]
     shown = ", ".join(files[:5]) + (f" and {len(files) - 5} more" if len(files) > 5 else "")
+    what = "classifier" if opened_as == "classifier" else "language model"
     parts = [
         f"# {name}",
-        f"A language model of the kind `{told['kind']}`, trained with acceptability {told['acceptability']}. "
+        f"A {what} of the kind `{told['kind']}`, trained with acceptability {told['acceptability']}. "
         f"Use it as `{opened_as}:FOLDER`, where FOLDER is this folder.",
         "## Data",
         f"{told['sentences']:,} sentences, {told['words']:,} words (as spaces separate them) from {shown}; "

@@ -182,6 +182,8 @@ def _overlap(dev: Corpus | None, text: Corpus) -> int:
 def _measured(model: str, dev: Corpus | None, shared: int) -> dict[str, object]:
     if dev is None:
         return {}
+    if model.startswith("classifier:"):
+        return {"sentences of dev also in training": shared}
     try:
         found = perplexity(model, dev).row()
     except (ModelError, SpellingError) as error:  # a masked model gives no text a probability
