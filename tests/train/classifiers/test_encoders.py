@@ -72,7 +72,7 @@ def test_it_learns_and_says_what_it_reaches(texts: tuple[Path, Path], tmp_path: 
     good, bad = model.run(model.encode([Query("The cat sees a bird again."), Query(". again bird a sees cat the")]))
     assert good.logits[1] > 0 > bad.logits[1]
     assert {"training", "dev set"} <= {tick.stage for tick in ticks}
-    assert told["results"]["dev"]["perplexity"] is None
+    assert told["results"] == {"sentences of dev also in training": 0}
     assert "the\t" in (tmp_path / "a" / "unigrams.tsv").read_text()
 
 
