@@ -91,6 +91,7 @@ _OURS: dict[str, dict[str, str]] = {
         "varikn": "acceptability.train.varikn:VariKN",
         "gpt": "acceptability.train.transformers:GPT",
         "bert": "acceptability.train.transformers:BERT",
+        "transformer": "acceptability.train.classifiers.finetuned:Finetuned",
     },
     "reduction": {
         name: f"acceptability.reductions:{target}"
