@@ -42,7 +42,7 @@ class Best:
 
     def see(self, mcc: float, step: int, learning: dict[str, Tensor]) -> None:
         """Remember a look, and the weights if it is the best."""
-        self.looks.append(round(mcc, 4))
+        self.looks.append(mcc)
         if mcc > self.mcc:
             self.mcc, self.step = mcc, step
             self.weights = {name: each.detach().to("cpu", copy=True) for name, each in learning.items()}
@@ -110,13 +110,10 @@ def _loop(
     for _ in range(recipe.epochs):
         for number, places in enumerate(dealt([len(each) for each in rows.ids], recipe.batch, random), start=1):
             start.net.train()
-            wanted = torch.tensor([rows.labels[place] for place in places])
-            logits = answer(rows, places)
-            loss = functional.cross_entropy(logits, wanted.to(logits.device))
-            optimiser.zero_grad(set_to_none=True)
-            loss.backward()  # type: ignore[no-untyped-call]
+            _loss(rows, places, answer).backward()  # type: ignore[no-untyped-call]
             clip_grad_norm_(learning.values(), _CLIP)
             optimiser.step()
+            optimiser.zero_grad(set_to_none=True)
             schedule.step()
             step += 1
             tell(Tick("learning", step, steps * recipe.epochs))
@@ -125,6 +122,11 @@ def _loop(
                 if best.is_over(recipe.patience):
                     return best
     return best
+
+
+def _loss(rows: Rows, places: Sequence[int], answer: Answer) -> Tensor:
+    logits = answer(rows, places)
+    return functional.cross_entropy(logits, torch.tensor([rows.labels[place] for place in places]).to(logits.device))
 
 
 def rising_and_falling(warmup: float, steps: int) -> Callable[[int], float]:

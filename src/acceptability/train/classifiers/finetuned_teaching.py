@@ -35,7 +35,7 @@ def taught(recipe: Finetuned, learn: Examples, held: Examples, out: Path, tell: 
     limit = min(recipe.longest or start.files.positions, start.files.positions)
     rows, kept = (read_rows(each, start.tokenizer, limit, cut=recipe.cut) for each in (learn, held))
     pooling = _pooling(recipe, start, rows)
-    if pooling == "last":
+    if pooling not in ("first", "mean"):
         check_ends(rows, learn, start.padding)
         check_ends(kept, held, start.padding)
     device = _device(recipe.device)
@@ -117,6 +117,6 @@ def _facts(start: Start, rows: Rows, held: Rows, best: Best) -> dict[str, object
         "parameters that learnt": sum(each.numel() for each in best.weights.values()),
         "tokens of the longest sentence": max(len(rows.longest), len(held.longest)),
         "sentences cut": rows.cut + held.cut,
-        "mcc at each look": best.looks,
+        "mcc at each look": [round(each, 4) for each in best.looks],
         "steps to the best look": best.step,
     }
