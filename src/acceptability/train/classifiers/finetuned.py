@@ -103,7 +103,7 @@ def sampled(seed: int, recipe: Finetuned) -> Finetuned:
 
     >>> drawn = sampled(3, Finetuned(model="mini-masked"))
     >>> drawn.batch, drawn.epochs, drawn.dropout, drawn.seed, 1e-5 <= drawn.rate <= 5e-4
-    (16, 2, 0.0, 3, True)
+    (16, 3, 0.0, 3, True)
     """
     random = np.random.default_rng(seed)
     rate = float(np.exp(random.uniform(np.log(1e-5), np.log(5e-4)))) * (100 if recipe.frozen else 1)
