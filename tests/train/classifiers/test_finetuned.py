@@ -20,6 +20,7 @@ from acceptability.train.classifiers import teach  # noqa: E402
 from acceptability.train.classifiers.finetuned import Finetuned, sampled  # noqa: E402
 from acceptability.train.classifiers.finetuned_rows import dealt  # noqa: E402
 from acceptability.train.classifiers.finetuned_start import begun, located  # noqa: E402
+from acceptability.train.classifiers.finetuned_states import OWN, pooled  # noqa: E402
 
 NOUNS = ("cat", "dog", "cats", "dogs", "sentences", "linguist", "rain")
 VERBS = ("sleep", "chased", "is reading", "rain", "think", "slept since noon")
@@ -77,7 +78,7 @@ def taught(starts: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) ->
     """A classifier of each architecture, and what is told of it."""
     out = tmp_path_factory.mktemp("taught")
     return {
-        name: (out / name, teach(replace(QUICK, model=str(place), epochs=8), [sentences()], out / name))
+        name: (out / name, teach(replace(QUICK, model=str(place), epochs=6), [sentences()], out / name))
         for name, place in starts.items()
     }
 
@@ -154,6 +155,43 @@ def test_the_head_pools_what_is_asked_or_says_what_it_can_do(starts, tmp_path: P
     ):
         with pytest.raises(TrainError, match=rf"pooling is '{pooling}', and \w+ of transformers .* can do: {can}\."):
             teach(replace(QUICK, model=str(starts[name]), pooling=pooling), [sentences()], tmp_path / "no")
+
+
+def _small(name: str) -> object:
+    """Return the description of a small network of some architecture."""
+    import transformers
+
+    own = {
+        "Albert": {"embedding_size": 16},
+        "Electra": {"embedding_size": 16},
+        "Mistral": {"num_key_value_heads": 2},
+        "OPT": {"word_embed_proj_dim": 32, "ffn_dim": 64},
+    }
+    if name == "XLNet":
+        return transformers.XLNetConfig(d_model=32, n_layer=2, n_head=2, d_inner=64, vocab_size=100, pad_token_id=1)
+    return getattr(transformers, f"{name}Config")(vocab_size=100, pad_token_id=1, **SHAPE, **own.get(name, {}))
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("Roberta", "first"),
+        ("Albert", "first"),
+        ("Electra", "first"),
+        ("MPNet", "first"),
+        ("Bert", "first"),
+        ("Mistral", "last"),
+        ("OPT", "last"),
+        ("GPTNeoX", "last"),
+        ("XLNet", OWN),
+    ],
+)
+def test_what_an_architecture_pools_is_seen(name: str, expected: str) -> None:
+    from transformers import AutoModelForSequenceClassification
+
+    torch.manual_seed(1)
+    net = AutoModelForSequenceClassification.from_config(_small(name))
+    assert pooled(net, [5, 6, 7, 8, 9], filler=1) == expected
 
 
 def test_a_sentence_that_is_too_long_is_named_or_cut_and_counted(starts, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from acceptability.train.classifiers.examples import Examples
 from acceptability.train.classifiers.finetuned_loop import Best, learnt
 from acceptability.train.classifiers.finetuned_rows import Rows, check_ends, read_rows
 from acceptability.train.classifiers.finetuned_start import Start, begun
-from acceptability.train.classifiers.finetuned_states import pooled, stands_alone
+from acceptability.train.classifiers.finetuned_states import OWN, pooled
 from acceptability.train.tick import Tell
 from acceptability.types import Query
 
@@ -34,10 +34,11 @@ def taught(recipe: Finetuned, learn: Examples, held: Examples, out: Path, tell: 
     start = begun(recipe)
     limit = min(recipe.longest or start.files.positions, start.files.positions)
     rows, kept = (read_rows(each, start.tokenizer, limit, cut=recipe.cut) for each in (learn, held))
-    pooling = _pooling(recipe, start, rows)
+    pooling = pooled(start.net, rows.longest, start.padding)
     if pooling not in ("first", "mean"):
         check_ends(rows, learn, start.padding)
         check_ends(kept, held, start.padding)
+    _check_pooling(recipe, start, pooling)
     device = _device(recipe.device)
     with _randomness(recipe.seed, device), enough_memory(f"{start.files.name}: batch={recipe.batch}"):
         best = learnt(recipe, start, rows, kept, device, tell)
@@ -63,18 +64,17 @@ def _randomness(seed: int, device: torch.device) -> Iterator[None]:
         yield
 
 
-def _pooling(recipe: Finetuned, start: Start, rows: Rows) -> str:
-    """Return which states the head reads; an architecture that cannot do what is asked is refused."""
-    seen = pooled(start.net, rows.longest, start.padding)
+def _check_pooling(recipe: Finetuned, start: Start, seen: str) -> None:
+    """Refuse an architecture that cannot do what is asked, or whose answer may depend on padding."""
+    name = type(start.net).__name__
+    if seen == OWN:
+        raise TrainError(f"{name} of transformers pools {OWN}, perhaps padding too: take a model of another kind")
     if recipe.pooling not in ("auto", seen):
         can = "first or mean" if hasattr(start.net.config, "classifier_pooling") else seen
         raise TrainError(
-            f"pooling is {recipe.pooling!r}, and {type(start.net).__name__} of transformers pools {seen!r}; "
-            f"it can do: {can}. Leave pooling=auto, or take another model."
+            f"pooling is {recipe.pooling!r}, and {name} of transformers pools {seen!r}; it can do: {can}. "
+            "Leave pooling=auto, or take another model."
         )
-    if recipe.frozen and not stands_alone(start.net, rows.longest, start.padding):
-        raise TrainError(f"the head of {type(start.net).__name__} cannot be taught apart from its body: leave frozen")
-    return seen
 
 
 def _save(recipe: Finetuned, start: Start, best: Best, out: Path) -> None:
