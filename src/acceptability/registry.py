@@ -94,6 +94,7 @@ _OURS: dict[str, dict[str, str]] = {
         "cbow": "acceptability.train.classifiers.words:Cbow",
         "pooling": "acceptability.train.classifiers.words:Pooling",
         "real-fake": "acceptability.train.classifiers.encoders:RealFake",
+        "transformer": "acceptability.train.classifiers.finetuned:Finetuned",
     },
     "subject": {
         "real-fake": "acceptability.train.classifiers.real_fake:made_sentences",
