@@ -1,0 +1,124 @@
+"""Which of the paper's classifiers one of ours answers to, by the ``recipe.json`` in its folder.
+
+Rows of Table 4 are named by model, embeddings, training of the encoder and training of the classifier.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from acceptability.errors import ModelError
+from acceptability.spelling import read_located
+from acceptability.train.recipe import FILE
+
+_TRANSFORMERS = {
+    "bert-base-uncased": "BERT base-uncased",
+    "bert-large-uncased": "BERT large-uncased",
+    "bert-large-cased": "BERT large-cased",
+    "openai-gpt": "GPT (W&B)",
+}
+"""Rows of the ADC paper's Table 5, by what the network began as."""
+
+BASELINE = "CoLA baseline (W&B)"
+_BASELINE_ROW = "Pooling, ELMo-Style, Real/Fake, CoLA"
+
+
+@dataclass(frozen=True)
+class Taught:
+    """A classifier that was taught here.
+
+    Args:
+        held: Its MCC on the sentences that were held out; None where that was not told.
+        data: The fingerprint of what it learnt from.
+    """
+
+    folder: Path
+    kind: str
+    options: Mapping[str, Any]
+    held: float | None
+    data: str
+
+    @property
+    def spelling(self) -> str:
+        """How the model is written."""
+        return f"classifier:{self.folder}"
+
+    @property
+    def about(self) -> str:
+        """What it is, in a few words."""
+        told = {name: self.options[name] for name in ("model", "vectors", "encoder", "frozen") if self.options.get(name)}
+        shown = ", ".join(f"{name}={_bare(value)}" for name, value in told.items())
+        return f"{self.kind} ({shown})" if shown else self.kind
+
+
+def _bare(value: object) -> str:
+    """Return an option without the folders of this machine."""
+    return str(value).rpartition("/")[2]
+
+
+def taught(folder: Path) -> Taught:
+    """Return what the ``recipe.json`` of a classifier tells."""
+    told = _read(folder / FILE)
+    if not isinstance(told.get("kind"), str) or not isinstance(told.get("recipe"), dict):
+        raise ModelError(f"{folder / FILE} does not tell kind and recipe, as those of classifiers taught here do")
+    held = told.get("results", {}).get("held out", {}).get("mcc")
+    return Taught(folder, told["kind"], told["recipe"], held, str(told.get("data", "")))
+
+
+def taught_model(model: str) -> Taught | None:
+    """Return what is told of a model that was taught here; None where its folder has no ``recipe.json``."""
+    _, place, _ = read_located(model)
+    return taught(Path(place)) if place and (Path(place) / FILE).is_file() else None
+
+
+def is_taught(folder: Path) -> bool:
+    """Tell whether a folder holds a finished classifier."""
+    return (folder / FILE).is_file()
+
+
+def row_of(one: Taught) -> str | None:
+    """Return the row of Table 4 that a classifier answers to; None where the paper has none like it."""
+    if one.kind == "cbow":
+        return "CBOW"
+    if one.kind == "real-fake":
+        return f"Pooling, {_embeddings(one)}, Real/Fake, Real/Fake"
+    if one.kind != "pooling":
+        return None
+    if one.options.get("encoder"):
+        return f"Pooling, {_embeddings(one)}, Real/Fake, CoLA"
+    # Without an encoder of the real/fake task the paper has ELMo-style embeddings only.
+    return f"Pooling, {_embeddings(one)}, CoLA, CoLA" if _embeddings(one) == "ELMo-Style" else None
+
+
+def adc_row_of(one: Taught) -> str | None:
+    """Return the row of the ADC paper's Table 5 that a classifier answers to; None where there is none like it."""
+    if one.kind == "transformer":
+        return None if one.options.get("frozen") else _TRANSFORMERS.get(_bare(one.options.get("model", "")))
+    return BASELINE if row_of(one) == _BASELINE_ROW else None
+
+
+def _embeddings(one: Taught) -> str:
+    """Return the paper's word for the input: those of the encoder, if it was taken from another classifier."""
+    vectors = next((each for each in _vectors(one) if each), "")
+    if not vectors:
+        return "BNC"
+    return "ELMo-Style" if vectors.startswith("elmo:") else "GloVe"
+
+
+def _vectors(one: Taught) -> Iterator[str]:
+    yield str(one.options.get("vectors", ""))
+    encoder = one.options.get("encoder")
+    if encoder and is_taught(Path(encoder)):
+        yield str(taught(Path(encoder)).options.get("vectors", ""))
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        told = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ModelError(f"cannot read {file}: {error}. Delete that folder, or teach the classifier again.") from error
+    return told if isinstance(told, dict) else {}
