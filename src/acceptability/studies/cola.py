@@ -114,7 +114,5 @@ def _missing(values: Mapping[Key, Printed], found: Sequence[Cell]) -> list[Cell]
     """Return what the paper prints where nothing of ours stands yet."""
     known = {(cell.table, cell.row, cell.column) for cell in found}
     return [
-        beside(values, key, None, "not computed", note=_NEEDS.get(key[0], ""))
-        for key in values
-        if key not in known
+        beside(values, key, None, "not computed", note=_NEEDS.get(key[0], "")) for key in values if key not in known
     ]

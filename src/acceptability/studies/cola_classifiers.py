@@ -18,15 +18,17 @@ from acceptability.studies.cola_groups import Group
 from acceptability.studies.cola_judging import CHOSEN, DOMAINS, both_domains, over_runs
 from acceptability.studies.cola_rows import Taught, adc_row_of, row_of
 from acceptability.studies.niu_penn_models import Asked
-from acceptability.studies.niu_penn_pbc import Number
 from acceptability.suites import load_suite
+from acceptability.train.classifiers.examples import Examples
 from acceptability.types import Scores, Sentence, Suite
 
 Values = Mapping[Key, Printed]
 
 ADC_TABLE = "ADC paper, Table 5"
 _ADC_FIGURES = {"major": "ADC paper, Figure 2", "minor": "ADC paper, Figure 3"}
-_DEV = "development sets, chosen by a tenth held out of the training set; the paper: test sets, chosen on development sets"
+_DEV = (
+    "development sets, chosen by a tenth held out of the training set; the paper: test sets, chosen on development sets"
+)
 _MEAN = "development sets; the paper: test sets"
 _LOG_ODDS = "log_odds"
 
@@ -63,6 +65,15 @@ class Judges:
             return f"re-scored with {self.models[0].model}"
         return f"re-scored with {len(self.models)} restarts in {self.name}"
 
+    @cached_property
+    def caution(self) -> str:
+        """A word where they learnt from other labelled sentences than those of CoLA's training set."""
+        if self.taught is None or self.taught.kind == "real-fake":
+            return ""
+        usual = Examples(load_suite("cola/train").sentences).hash
+        other = f"taught on other sentences than CoLA's training set (data {self.taught.data or 'not told'})"
+        return "" if self.taught.data == usual else other
+
     def signature(self, scores: Sequence[Scores]) -> str:
         """Return the signature of one model, or a fingerprint of those of all restarts."""
         if len(scores) == 1:
@@ -85,7 +96,9 @@ def classifier_cells(judges: Judges, values: Values) -> list[Cell]:
 def _table_4(judges: Judges) -> Iterator[Cell]:
     for title, place in DOMAINS.items():
         suite = load_suite(place)
-        yield from _rows(judges, "Table 4", suite, judges.scores(suite), {"Acc.": f"{title} Acc.", "MCC": f"{title} MCC"})
+        yield from _rows(
+            judges, "Table 4", suite, judges.scores(suite), {"Acc.": f"{title} Acc.", "MCC": f"{title} MCC"}
+        )
 
 
 def _table_6(judges: Judges) -> Iterator[Cell]:
@@ -101,7 +114,7 @@ def _rows(
     for statistic, measure, (value, note) in over_runs(suite.sentences, scores, judges.chosen):
         if measure in columns:
             row = f"{judges.name}, {statistic}" if statistic else judges.name
-            said = "; ".join(filter(None, (note, signature)))
+            said = "; ".join(filter(None, (note, judges.caution, signature)))
             yield beside({}, (table, row, columns[measure]), value, judges.source, note=said)
 
 
@@ -163,15 +176,3 @@ def _adc_table_5(judges: Judges) -> Iterator[Cell]:
 def adc_values() -> dict[Key, Printed]:
     """Return what the ADC paper prints in its Table 5."""
     return {(ADC_TABLE, *key[1:]): each for key, each in printed("adc").items() if key[0] == "Table 5"}
-
-
-def split_numbers(judges: Judges, parts: Mapping[str, Suite]) -> Iterator[tuple[str, str, Number]]:
-    """Yield column, statistic and number of a row of Table 5: in domain, out of domain, and both together.
-
-    Args:
-        parts: The sentences by the title of their columns.
-    """
-    scores = {title: judges.scores(suite) for title, suite in parts.items()}
-    for title, suite in parts.items():
-        for statistic, measure, number in over_runs(suite.sentences, scores[title], judges.chosen):
-            yield f"{title} {measure}", statistic, number

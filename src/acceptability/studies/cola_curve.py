@@ -104,7 +104,9 @@ def fitted_line(points: Sequence[Point], *, level: float = 0.95) -> Line:
     check_level(level)
     x, y = np.log10([each.size for each in points]), np.array([each.mcc for each in points])
     if len(points) < 3 or x.min() == x.max():
-        raise Undefined(f"{len(points)} points of {len(set(x.tolist()))} sizes: a line with its interval needs three of two")
+        raise Undefined(
+            f"{len(points)} points of {len(set(x.tolist()))} sizes: a line with its interval needs three of two"
+        )
     middle, spread = float(x.mean()), float(((x - x.mean()) ** 2).sum())
     slope = float((x - middle) @ (y - y.mean())) / spread
     intercept = float(y.mean()) - slope * middle

@@ -11,16 +11,18 @@ from acceptability.studies.cells import Cell, Key, Printed, beside, not_compared
 from acceptability.studies.cola_classifiers import Judges, of_group
 from acceptability.studies.cola_curve import Point, fitted_line
 from acceptability.studies.cola_groups import Group, seed_of
-from acceptability.studies.cola_judging import CHOSEN, ENSEMBLE, MEAN, at_threshold, both_domains, over_runs
-from acceptability.studies.cola_rows import Taught
+from acceptability.studies.cola_judging import MEAN, at_threshold, both_domains, over_runs
+from acceptability.studies.cola_rows import DESIGN_ROW, Taught, row_of
 from acceptability.studies.cola_splits import Parts, find_split, parts
 from acceptability.studies.niu_penn_models import Asked
 from acceptability.train.classifiers.examples import Examples
 from acceptability.types import Suite
 
 _FIGURE = "Figure 3"
-_SHARED = "restarts of one size learn from the same sentences, so that points are less independent than the interval takes them"
-_SPLIT = "public sentences, a tenth of the training part held out to stop by; the paper: half of its larger sets, as test sets"
+_SHARED = "restarts of one size share their sentences, and are less independent than the interval takes them"
+_SPLIT = (
+    "public sentences, a tenth of the training part held out to stop by; the paper: half of larger sets, as test sets"
+)
 
 
 def table_5(groups: Sequence[Group], values: Mapping[Key, Printed], like: Asked) -> Iterator[Cell]:
@@ -39,19 +41,17 @@ def _titled(found: Parts) -> dict[str, Suite]:
     return {"In-Domain": found.in_domain, "Out-of-Domain": found.out_of_domain, "Overall": both}
 
 
-def _split_cells(
-    judges: Judges, split: str, title: str, suite: Suite, values: Mapping[Key, Printed]
-) -> Iterator[Cell]:
+def _split_cells(judges: Judges, split: str, title: str, suite: Suite, values: Mapping[Key, Printed]) -> Iterator[Cell]:
     scores = judges.scores(suite)
     signature = judges.signature(scores)
     for statistic, measure, (value, note) in over_runs(suite.sentences, scores, judges.chosen):
         said = "; ".join(filter(None, (note, f"{len(suite.sentences):,} sentences", signature)))
         column = f"{title} {measure}"
-        if statistic in (MEAN, ""):
+        if statistic in (MEAN, "") and judges.taught and row_of(judges.taught) == DESIGN_ROW:
             source = f"{len(scores)} restarts in {judges.name}: {_SPLIT}"
             yield not_compared(values, ("Table 5", split, column), value, source, note=said)
-        elif statistic not in (CHOSEN, ENSEMBLE):
-            yield beside({}, ("Table 5", f"{split}, {statistic}", column), value, judges.source, note=said)
+        row = ", ".join(filter(None, (split, judges.name, statistic)))
+        yield beside({}, ("Table 5", row, column), value, judges.source, note=said)
 
 
 def _check(group: Group, found: Parts) -> None:
@@ -68,25 +68,32 @@ def _check(group: Group, found: Parts) -> None:
 def figure_3(groups: Sequence[Group], like: Asked) -> list[Cell]:
     """Return the points of the learning curve, their means, and the line through them, for each kind of classifier."""
     found: list[Cell] = []
-    for kind in dict.fromkeys(group.runs[0].kind for group in groups):
+    for kind in dict.fromkeys(_called(group.runs[0]) for group in groups):
         points = {one.folder.parent.name + "/" + one.folder.name: point for one, point in _points(groups, kind, like)}
         found += [
-            beside({}, (_FIGURE, f"{kind}, {point.size}", f"MCC, seed {point.seed}"), point.mcc, f"re-scored with {name}")
+            beside(
+                {}, (_FIGURE, f"{kind}, {point.size}", f"MCC, seed {point.seed}"), point.mcc, f"re-scored with {name}"
+            )
             for name, point in points.items()
         ]
         found += [*_means(kind, list(points.values())), *_line(kind, list(points.values()))]
     return found
 
 
+def _called(one: Taught) -> str:
+    return row_of(one) or one.about
+
+
 def _points(groups: Sequence[Group], kind: str, like: Asked) -> Iterator[tuple[Taught, Point]]:
     """Yield the MCC of each restart on both development sets together, as the paper's figure has it."""
     suite = both_domains()
     for group in sorted(groups, key=lambda each: each.size or 0):
-        if group.runs[0].kind != kind:
+        if _called(group.runs[0]) != kind:
             continue
         for one, scores in zip(group.runs, of_group(group, like).scores(suite), strict=True):
             value, _ = at_threshold(suite.sentences, scores)["MCC"]
-            assert value is not None and group.size is not None
+            assert value is not None
+            assert group.size is not None
             yield one, Point(group.size, seed_of(one.folder)[0], value)
 
 
@@ -109,7 +116,9 @@ def _line(kind: str, points: Sequence[Point]) -> Iterator[Cell]:
         return
     told = {"intercept": line.intercept, "slope": line.slope, "slope, low": line.low, "slope, high": line.high}
     for column, value in told.items():
-        yield beside({}, (_FIGURE, f"{kind}, line", column), value, source, note=f"MCC a tenfold of sentences; {_SHARED}")
+        yield beside(
+            {}, (_FIGURE, f"{kind}, line", column), value, source, note=f"MCC a tenfold of sentences; {_SHARED}"
+        )
     for size in sorted({each.size for each in points}):
         for column, value in zip(("fitted", "fitted, low", "fitted, high"), line.at(size), strict=True):
             yield beside({}, (_FIGURE, f"{kind}, {size}", column), value, f"{source}, 95 % interval", note=_SHARED)

@@ -55,7 +55,9 @@ def _groups_in(root: Path) -> list[Group]:
         raise ModelError(f"there is no folder {root}; --restarts names one whose sub-folders are classifiers")
     found = [group for folder in (root, *_folders(root)) for group in _of_folder(folder, root)]
     if not found:
-        raise ModelError(f"no folder in {root} holds a classifier: a sub-folder with a recipe.json, as teaching leaves it")
+        raise ModelError(
+            f"no folder in {root} holds a classifier: a sub-folder with a recipe.json, as teaching leaves it"
+        )
     return found
 
 

@@ -42,15 +42,12 @@ def at_threshold(sentences: Sequence[Sentence], scores: Scores, threshold: float
 def cross_validated(suite: Suite, scores: Scores) -> dict[str, Number]:
     """Return accuracy and MCC of the same decisions, whose thresholds maximise MCC on nine of ten folds in turn."""
     units = MCC(threshold="cv").units(suite, scores)
-    note = "; ".join(units.notes)
-    return {name: (value, note) for name, (value, _) in _numbers(units["predicted"], units["label"]).items()}
+    return _numbers(units["predicted"], units["label"])
 
 
 def fitted_threshold(suite: Suite, scores: Scores) -> float:
     """Return the threshold with the highest MCC on a suite."""
-    return best_threshold(
-        scores.of(each.id for each in suite.sentences), labels_of(suite.sentences), correlations
-    )
+    return best_threshold(scores.of(each.id for each in suite.sentences), labels_of(suite.sentences), correlations)
 
 
 def labels_of(sentences: Sequence[Sentence]) -> Floats:

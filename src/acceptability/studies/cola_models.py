@@ -30,6 +30,7 @@ _AGAINST = ("slor", "norm_lp_sub", "norm_lp_div", WLPM, "word_lp_mean", "word_lp
 _DEV = "development sets here, test sets there"
 _CV = "threshold by ten-fold cross-validation on the same set, for the highest MCC"
 _FROM_COLA = "threshold with the highest MCC on CoLA's two development sets"
+_CASE = "the sets are published tokenized and in lower case"
 _PERPLEXITY, _LSTM = "Section 4.1", "LSTM LM WLPM"
 
 
@@ -79,7 +80,7 @@ def _table_4(asked: Asked, reductions: Mapping[str, str]) -> Iterator[Cell]:
         suite = load_suite(place)
         for name, scores in asked.scores(suite, reductions).items():
             for measure, (value, note) in cross_validated(suite, scores).items():
-                number = value, "; ".join((_CV, note, scores.signature))
+                number = value, "; ".join(filter(None, (_CV, note, scores.signature)))
                 yield model_cell("Table 4", f"{asked.model}, {name}", f"{title} {measure}", number, asked.model)
 
 
@@ -93,10 +94,11 @@ def _table_6(asked: Asked, reductions: Mapping[str, str]) -> Iterator[Cell]:
         for name, scores in scored.items():
             row = f"{asked.model}, {name}"
             value, why = at_threshold(suite.sentences, scores, lines[name])["MCC"]
-            note = "; ".join(filter(None, (why, f"{_FROM_COLA}: {lines[name]:.6g}", scores.signature)))
+            note = "; ".join(filter(None, (why, f"{_FROM_COLA}: {lines[name]:.6g}", _CASE, scores.signature)))
             yield model_cell("Table 6", row, column, (value, note), asked.model)
             own: Number = cross_validated(suite, scores)["MCC"]
-            yield model_cell("Table 6", row, f"{column}, own threshold", (own[0], _CV), asked.model)
+            said = "; ".join((_CV, _CASE, scores.signature))
+            yield model_cell("Table 6", row, f"{column}, own threshold", (own[0], said), asked.model)
 
 
 def _in_paper(model: str, values: Mapping[Key, Printed], found: Sequence[Cell]) -> Iterator[Cell]:

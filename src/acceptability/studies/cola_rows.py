@@ -24,7 +24,8 @@ _TRANSFORMERS = {
 """Rows of the ADC paper's Table 5, by what the network began as."""
 
 BASELINE = "CoLA baseline (W&B)"
-_BASELINE_ROW = "Pooling, ELMo-Style, Real/Fake, CoLA"
+DESIGN_ROW = "Pooling, ELMo-Style, Real/Fake, CoLA"
+"""The classifier of Table 5 and Figures 3 and 4, which is the baseline of Warstadt and Bowman (2019) too."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,9 @@ class Taught:
     @property
     def about(self) -> str:
         """What it is, in a few words."""
-        told = {name: self.options[name] for name in ("model", "vectors", "encoder", "frozen") if self.options.get(name)}
+        told = {
+            name: self.options[name] for name in ("model", "vectors", "encoder", "frozen") if self.options.get(name)
+        }
         shown = ", ".join(f"{name}={_bare(value)}" for name, value in told.items())
         return f"{self.kind} ({shown})" if shown else self.kind
 
@@ -98,7 +101,7 @@ def adc_row_of(one: Taught) -> str | None:
     """Return the row of the ADC paper's Table 5 that a classifier answers to; None where there is none like it."""
     if one.kind == "transformer":
         return None if one.options.get("frozen") else _TRANSFORMERS.get(_bare(one.options.get("model", "")))
-    return BASELINE if row_of(one) == _BASELINE_ROW else None
+    return BASELINE if row_of(one) == DESIGN_ROW else None
 
 
 def _embeddings(one: Taught) -> str:
