@@ -23,8 +23,10 @@ Size = Literal["quick", "full"]
 STYLES = {"bnc": "BNC", "glove": "GloVe", "elmo-style": "ELMo-Style"}
 """Kinds of input: as folders are called, and as Table 4 does."""
 
-_VECTORS = {"bnc": "", "glove": "{vectors}", "elmo-style": "elmo:{lm}"}
-_NEEDS = {"bnc": (), "glove": ("vectors",), "elmo-style": ("lm",)}
+_VECTORS = {"bnc": "{lm}", "glove": "{vectors}", "elmo-style": "elmo:{lm}"}
+_TOP = 200
+"""How large the hidden layer on top of an encoder is, where it is not drawn at random."""
+
 _BEST = "elmo-style"
 WANTED = {
     "lm": "a language model: --model recurrent:DIR",
@@ -67,13 +69,23 @@ class _Scale:
     on_each: int
     sizes: tuple[int, ...]
     splits: tuple[str, ...]
-    options: Mapping[str, object]
+    options: Mapping[str, Mapping[str, object]]
     search: bool
 
+    def of(self, kind: str, **options: object) -> dict[str, object]:
+        """Return the options of a recipe: those of this scale, and others."""
+        return {**self.options.get(kind, {}), **options}
 
+
+_SMALL = {
+    "cbow": {"epochs": 5},
+    "pooling": {"epochs": 3, "hidden": 100},
+    "real-fake": {"epochs": 1, "hidden": 100},
+    "transformer": {"epochs": 1},
+}
 _NAMES = tuple(split.name for split in paper_splits())
 _SCALES: dict[Size, _Scale] = {
-    "quick": _Scale(2, 1, 2, (100, 300, 1000), ("orig.", "4", "random-0"), {"epochs": 3}, search=False),
+    "quick": _Scale(2, 1, 2, (100, 300, 1000), ("orig.", "4", "random-0"), _SMALL, search=False),
     "full": _Scale(20, 5, 10, SIZES, (*_NAMES, *(f"random-{seed}" for seed in range(5))), {}, search=True),
 }
 
@@ -104,29 +116,32 @@ def _encoders(scale: _Scale) -> Iterator[Planned]:
             "text",
             scale.restarts if scale.search else 1,
             f"Table 4: Pooling, {shown}, Real/Fake, Real/Fake",
-            _with(scale, vectors=_VECTORS[style]),
+            scale.of("real-fake", vectors=_VECTORS[style], lm="{lm}"),
             scale.search,
-            ("lm", "text", *(each for each in _NEEDS[style] if each != "lm")),
+            _needs(style),
         )
 
 
 def _table_4(scale: _Scale) -> Iterator[Planned]:
-    yield Planned("table-4/cbow", "cbow", "train", scale.restarts, "Table 4: CBOW", _with(scale), scale.search)
+    words = scale.of("cbow", vectors=_VECTORS["bnc"])
+    yield Planned("table-4/cbow", "cbow", "train", scale.restarts, "Table 4: CBOW", words, scale.search, ("lm",))
+    fills = "beside Table 4: CBOW, with word vectors learnt from CoLA"
+    yield Planned("table-4/cbow-alone", "cbow", "train", scale.restarts, fills, scale.of("cbow"), scale.search)
     yield Planned(
         "table-4/elmo-style-cola",
         "pooling",
         "train",
         scale.restarts,
         "Tables 4 and 6: Pooling, ELMo-Style, CoLA, CoLA",
-        _with(scale, vectors=_VECTORS["elmo-style"]),
+        scale.of("pooling", vectors=_VECTORS["elmo-style"]),
         scale.search,
         ("lm",),
     )
     for style, shown in STYLES.items():
         for rank in range(scale.encoders):
-            options = _with(scale, **_transferred(style, rank + 1), seed=1 + rank * scale.on_each)
+            options = scale.of("pooling", **_transferred(style, rank + 1), seed=1 + rank * scale.on_each)
             fills = f"Tables 4 and 6, Figure 4: Pooling, {shown}, Real/Fake, CoLA"
-            needs = _transfer_needs(style)
+            needs = _needs(style)
             yield Planned(
                 f"table-4/{style}-real-fake-cola",
                 "pooling",
@@ -151,27 +166,25 @@ def _figure_3(scale: _Scale) -> Iterator[Planned]:
 
 def _both(scale: _Scale, name: str, data: str, fills: str) -> Iterator[Planned]:
     """Yield the paper's classifier for its design experiments, and the bag of words beside it, which needs nothing."""
-    options = _with(scale, **_transferred(_BEST, 1))
-    yield Planned(name, "pooling", data, scale.restarts, fills, options, scale.search, _transfer_needs(_BEST))
-    yield Planned(name, "cbow", data, scale.restarts, f"{fills}, a bag of words beside", _with(scale), scale.search)
+    options = scale.of("pooling", **_transferred(_BEST, 1))
+    yield Planned(name, "pooling", data, scale.restarts, fills, options, scale.search, _needs(_BEST))
+    fills = f"{fills}, a bag of words beside"
+    yield Planned(name, "cbow", data, scale.restarts, fills, scale.of("cbow"), scale.search)
 
 
 def _transformers(scale: _Scale, models: Sequence[str]) -> Iterator[Planned]:
     for model in models:
         short = model.rstrip("/").rpartition("/")[2]
         for name, frozen in ((short, False), (f"{short}-probe", True)):
-            options = _with(scale, model=model, frozen=frozen)
+            options = scale.of("transformer", model=model, frozen=frozen)
             fills = "ADC paper, Table 5 and Figures 2 and 3"
             yield Planned(f"transformers/{name}", "transformer", "train", scale.restarts, fills, options)
 
 
-def _with(scale: _Scale, **options: object) -> dict[str, object]:
-    return {**scale.options, **options}
-
-
 def _transferred(style: str, rank: int) -> dict[str, object]:
-    return {"vectors": _VECTORS[style], "encoder": f"{{encoder:{style}:{rank}}}"}
+    return {"encoder": f"{{encoder:{style}:{rank}}}", "top": _TOP}
 
 
-def _transfer_needs(style: str) -> tuple[str, ...]:
-    return ("lm", "text", *(each for each in _NEEDS[style] if each != "lm"))
+def _needs(style: str) -> tuple[str, ...]:
+    """Return what the encoders of a style need: fakes are drawn from a language model, and permuted text."""
+    return ("lm", "text", "vectors") if style == "glove" else ("lm", "text")

@@ -6,6 +6,7 @@ Rows of Table 4 are named by model, embeddings, training of the encoder and trai
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ _TRANSFORMERS = {
 }
 """Rows of the ADC paper's Table 5, by what the network began as."""
 
+_FOLDERS = re.compile(r"[^:]*/")
 BASELINE = "CoLA baseline (W&B)"
 DESIGN_ROW = "Pooling, ELMo-Style, Real/Fake, CoLA"
 """The classifier of Table 5 and Figures 3 and 4, which is the baseline of Warstadt and Bowman (2019) too."""
@@ -51,16 +53,18 @@ class Taught:
     @property
     def about(self) -> str:
         """What it is, in a few words."""
-        told = {
-            name: self.options[name] for name in ("model", "vectors", "encoder", "frozen") if self.options.get(name)
-        }
-        shown = ", ".join(f"{name}={_bare(value)}" for name, value in told.items())
-        return f"{self.kind} ({shown})" if shown else self.kind
+        told = {name: self.options.get(name) for name in ("model", "vectors", "encoder", "frozen")}
+        shown = ", ".join(f"{name}={_bare(value)}" for name, value in told.items() if value)
+        return f"{self.kind} ({shown or 'word vectors learnt with it'})"
 
 
 def _bare(value: object) -> str:
-    """Return an option without the folders of this machine."""
-    return str(value).rpartition("/")[2]
+    """Return an option without the folders of this machine.
+
+    >>> _bare("elmo:recurrent:/data/models/lstm"), _bare("/data/glove.txt")
+    ('elmo:recurrent:lstm', 'glove.txt')
+    """
+    return _FOLDERS.sub("", str(value))
 
 
 def taught(folder: Path) -> Taught:
@@ -86,7 +90,7 @@ def is_taught(folder: Path) -> bool:
 def row_of(one: Taught) -> str | None:
     """Return the row of Table 4 that a classifier answers to; None where the paper has none like it."""
     if one.kind == "cbow":
-        return "CBOW"
+        return "CBOW" if _embeddings(one) == "BNC" else None
     if one.kind == "real-fake":
         return f"Pooling, {_embeddings(one)}, Real/Fake, Real/Fake"
     if one.kind != "pooling":
@@ -105,9 +109,12 @@ def adc_row_of(one: Taught) -> str | None:
 
 
 def _embeddings(one: Taught) -> str:
-    """Return the paper's word for the input: those of the encoder, if it was taken from another classifier."""
+    """Return the paper's word for the input: that of the encoder, if it was taken from another classifier.
+
+    Its BNC embeddings are those of a language model; such as were learnt with the classifier stand there too.
+    """
     vectors = next((each for each in _vectors(one) if each), "")
-    if not vectors:
+    if not vectors or vectors.startswith("recurrent:"):
         return "BNC"
     return "ELMo-Style" if vectors.startswith("elmo:") else "GloVe"
 

@@ -126,7 +126,7 @@ def _restarts(run: Planned, data: Sequence[Any], folder: Path, tell: Tell) -> No
             train(replace(recipe, seed=seed), data, folder / f"{run.kind}-{seed}", tell=tell)
         return
     protocol = import_module("acceptability.train.classifiers.restarts")
-    search = protocol.sampler(recipe, keep=tuple(run.options)) if run.search else None
+    search = protocol.sampler(recipe) if run.search else None
     found = protocol.restarts(recipe, data, folder, runs=run.restarts, search=search, tell=tell)
     if problem := protocol.failures(found):
         raise TrainError(problem)
