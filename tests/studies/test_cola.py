@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -106,9 +107,7 @@ def test_the_parts_of_the_papers_splits(data: Path, split: Split) -> None:
     assert {each.tags["source"] for each in found.out_of_domain.sentences} == set(split.outside)
     inside = {each.tags["source"] for part in (found.train, found.in_domain) for each in part.sentences}
     assert inside == set(SOURCES) - set(split.outside)
-    ids = Counter(
-        each.id for part in (found.train, found.in_domain, found.out_of_domain) for each in part.sentences
-    )
+    ids = Counter(each.id for part in (found.train, found.in_domain, found.out_of_domain) for each in part.sentences)
     assert len(ids) == 9594
     assert set(ids.values()) == {1}
     held_out(Examples(found.train.sentences))
@@ -140,7 +139,7 @@ def test_training_sets_lie_within_each_other_and_keep_the_share_of_labels(data: 
     assert [len(each.sentences) for each in found.values()] == list(SIZES)
     assert found[8551] is train
     share = sum(each.label or 0 for each in train.sentences) / len(train.sentences)
-    for small, large in zip(SIZES, SIZES[1:], strict=False):
+    for small, large in pairwise(SIZES):
         assert {each.id for each in found[small].sentences} < {each.id for each in found[large].sentences}
         labels = sum(each.label or 0 for each in found[small].sentences)
         assert abs(labels - share * small) <= 0.5
@@ -160,9 +159,7 @@ def test_subsets_by_other_seeds_differ_and_too_many_sentences_are_an_error() -> 
 
 def test_the_line_of_the_learning_curve_is_that_of_scipy() -> None:
     random = np.random.default_rng(3)
-    points = [
-        Point(size, seed, 0.05 * np.log10(size) + random.normal(0, 0.02)) for size in SIZES for seed in range(6)
-    ]
+    points = [Point(size, seed, 0.05 * np.log10(size) + random.normal(0, 0.02)) for size in SIZES for seed in range(6)]
     line = fitted_line(points)
     x, y = np.log10([each.size for each in points]), np.array([each.mcc for each in points])
     known = stats.linregress(x, y)

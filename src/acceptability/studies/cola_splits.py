@@ -112,15 +112,16 @@ def find_split(name: str, values: Mapping[Key, Printed]) -> Split:
     return Split(name, _OUTSIDE[name])
 
 
-def parts(split: Split, *, seed: int = 0) -> Parts:
+def parts(split: Split, *, seed: int = 0, of: Suite | None = None) -> Parts:
     """Return the three parts of a split, of all sentences whose labels are public; the published one as published.
 
     Args:
         seed: Of the draw of the sentences in domain that are not learnt from: as many as there are out of domain.
+        of: All sentences with public labels, where they were read before.
     """
     if split.name == PUBLISHED:
         return Parts(*(load_suite(f"cola/{name}") for name in ("train", "in_domain_dev", "out_of_domain_dev")))
-    everything = labelled_cola().sentences
+    everything = (of or labelled_cola()).sentences
     outside = [each for each in everything if each.tags["source"] in split.outside]
     inside = [each for each in everything if each.tags["source"] not in split.outside]
     aside = set(np.random.default_rng(seed).permutation(len(inside))[: len(outside)].tolist())
@@ -146,14 +147,15 @@ def split_cells(values: Mapping[Key, Printed], randoms: int = 5) -> Iterator[Cel
     Args:
         randoms: How many random splits, of the seeds 0, 1, ...
     """
+    everything = labelled_cola()
     for split in paper_splits():
-        yield from _size_cells(values, split, "the sources of the public files")
+        yield from _size_cells(values, split, everything, "the sources of the public files")
     for seed in range(randoms):
-        yield from _size_cells(values, random_split(values, seed), "drawn by the paper's rule")
+        yield from _size_cells(values, random_split(values, seed), everything, "drawn by the paper's rule")
 
 
-def _size_cells(values: Mapping[Key, Printed], split: Split, source: str) -> Iterator[Cell]:
-    found, row = parts(split), split.name
+def _size_cells(values: Mapping[Key, Printed], split: Split, everything: Suite, source: str) -> Iterator[Cell]:
+    found, row = parts(split, of=everything), split.name
     yield beside(values, ("Table 5", row, "Out Sources"), ", ".join(map(short_name, split.outside)), source)
     size = paper_size(values, split.outside)
     yield beside(values, ("Table 5", row, "Out N"), size, "the paper's Table 2, summed")
