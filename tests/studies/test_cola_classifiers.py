@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from shutil import copytree
 
@@ -301,4 +302,8 @@ def test_restarts_from_the_command_line(
 
 
 def test_the_group_says_what_it_is(make: Make) -> None:
-    assert Group("g", (taught(make("cbow-1", vectors="/m/glove.txt")),)).about == "cbow (vectors=glove.txt)"
+    one = taught(make("cbow-1", vectors="/m/glove.txt"))
+    assert Group("g", (one,)).about == "cbow (vectors=glove.txt)"
+    assert one.inputs == ""
+    told = replace(one, facts={"numbers of a word": 100, "share of running words known": 0.978})
+    assert told.inputs == "100 numbers a word, 97.8% of running words known"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from typer.testing import CliRunner
@@ -21,18 +21,22 @@ from acceptability.studies.cells import printed
 from acceptability.studies.cola_groups import groups
 from acceptability.studies.cola_plan import Planned, planned
 from acceptability.studies.cola_splits import find_split, parts
-from acceptability.studies.cola_train import carry_out, sentences
+from acceptability.studies.cola_train import Given, carry_out, sentences
 from acceptability.train.tick import Tell
 
 
-def stand_in(run: Planned, data: Sequence[Any], folder: Path, tell: Tell) -> None:
+def stand_in(run: Planned, given: Given, folder: Path, tell: Tell) -> None:
     """Leave the recipes of so many restarts, the second of which is best, and teach nothing."""
     first = int(str(run.options.get("seed", 1)))
     for number in range(run.restarts):
         place = folder / f"{run.kind}-{first + number}"
         place.mkdir(parents=True)
-        held = {"mcc": 0.9 if number == 1 else 0.1}
-        told = {"kind": run.kind, "recipe": dict(run.options), "results": {"held out": held}}
+        held = 0.9 if number == 1 else 0.1
+        told: dict[str, Any] = {"kind": run.kind, "recipe": dict(run.options)}
+        if run.kind == "real-fake":
+            told["facts"] = {"real/fake MCC on the dev set": held}
+        else:
+            told["results"] = {"held out": {"mcc": held}}
         (place / "recipe.json").write_text(json.dumps(told))
 
 
@@ -78,16 +82,16 @@ def test_what_lacks_something_is_left_out_and_said(data: Path, tmp_path: Path) -
     assert len(left) == len([run for run in planned("quick") if run.needs])
 
 
-def test_everything_is_taught_with_what_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cola_train, "sentences", lambda data: data)
+def test_everything_is_taught_with_what_is_given(tmp_path: Path) -> None:
     seen: list[Planned] = []
 
-    def teach(run: Planned, data: Sequence[Any], folder: Path, tell: Tell) -> None:
+    def teach(run: Planned, given: Given, folder: Path, tell: Tell) -> None:
+        assert given == Given("recurrent:/m/lstm", "glove.txt", ("text",), ("held",))
         seen.append(run)
-        stand_in(run, data, folder, tell)
+        stand_in(run, given, folder, tell)
 
     models = ["recurrent:/m/lstm", "masked:/m/bert-base-uncased"]
-    left = carry_out("full", tmp_path, models, corpus=["text"], vectors="glove.txt", teach=teach)
+    left = carry_out("full", tmp_path, models, corpus=["text"], dev=["held"], vectors="glove.txt", teach=teach)
     assert left == []
     assert not any("{" in str(value) for run in seen for value in run.options.values())
     elmo = next(run for run in seen if run.name == "table-4/elmo-style-cola")
@@ -99,17 +103,16 @@ def test_everything_is_taught_with_what_is_given(tmp_path: Path, monkeypatch: py
     assert {run.options["model"] for run in seen if run.kind == "transformer"} == {"/m/bert-base-uncased"}
 
 
-def test_too_few_encoders_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cola_train, "sentences", lambda data: data)
+def test_too_few_encoders_are_an_error(tmp_path: Path) -> None:
 
-    def teach(run: Planned, data: Sequence[Any], folder: Path, tell: Tell) -> None:
+    def teach(run: Planned, given: Given, folder: Path, tell: Tell) -> None:
         if run.kind != "real-fake":
             return
         (folder / "real-fake-1").mkdir(parents=True)
         (folder / "real-fake-1/recipe.json").write_text('{"kind": "real-fake", "recipe": {}}')
 
     with pytest.raises(TrainError, match="has 1 encoders, and the plan wants number 2"):
-        carry_out("full", tmp_path, ["recurrent:/m/lstm"], corpus=["text"], teach=teach)
+        carry_out("full", tmp_path, ["recurrent:/m/lstm"], corpus=["text"], dev=["held"], teach=teach)
 
 
 def test_what_a_part_of_the_plan_learns_from(data: Path) -> None:
@@ -119,39 +122,60 @@ def test_what_a_part_of_the_plan_learns_from(data: Path) -> None:
     assert {each.id for each in sentences("size 100").sentences} < {each.id for each in sentences("size 300").sentences}
 
 
-def test_restarts_are_called_in_one_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    calls: list[dict[str, Any]] = []
+@dataclass(frozen=True)
+class Taught:
+    """A recipe that notes how often it is taught."""
 
-    class Recipe:
-        reads = "labels"
+    epochs: int = 1
+    seed: int = 1
 
-        def __init__(self, **options: Any) -> None:
-            self.options = options
 
-    class Protocol(ModuleType):
-        problem: str | None = None
+class Protocol(ModuleType):
+    """What stands in for the module that teaches restarts."""
 
-        def restarts(self, recipe: Any, data: Any, out: Path, **options: Any) -> list[str]:
-            calls.append({"recipe": recipe, "data": data, "out": out, **options})
-            return ["a run"]
+    problem: str | None = None
+    calls: ClassVar[list[dict[str, Any]]] = []
 
-        def sampler(self, recipe: Any) -> str:
-            return "drawn"
+    def restarts(self, recipe: Any, data: Any, out: Path, **options: Any) -> list[str]:
+        self.calls.append({"recipe": recipe, "data": data, "out": out, **options})
+        return ["a run"]
 
-        def failures(self, runs: Any) -> str | None:
-            return self.problem
+    def sampler(self, recipe: Taught) -> Any:
+        return lambda seed, recipe: replace(recipe, epochs=100 * seed)
 
-    protocol = Protocol("restarts")
-    monkeypatch.setitem(sys.modules, "acceptability.train.classifiers.restarts", protocol)
-    monkeypatch.setattr(cola_train.registry, "find", lambda kind, name: Recipe)
+    def failures(self, runs: Any) -> str | None:
+        return self.problem
+
+
+@pytest.fixture
+def protocol(monkeypatch: pytest.MonkeyPatch) -> Protocol:
+    made = Protocol("restarts")
+    made.calls.clear()
+    monkeypatch.setitem(sys.modules, "acceptability.train.classifiers.restarts", made)
+    monkeypatch.setattr(cola_train.registry, "find", lambda kind, name: Taught)
+    monkeypatch.setattr(cola_train, "sentences", lambda data: f"the sentences of {data}")
+    return made
+
+
+def test_labelled_sentences_go_to_restarts(protocol: Protocol, tmp_path: Path) -> None:
     run = Planned("here", "cbow", "train", 3, "Table 4", {"epochs": 2}, search=True)
-    cola_train._restarts(run, ["suite"], tmp_path, print)
-    (call,) = calls
-    assert (call["runs"], call["search"], call["data"], call["out"]) == (3, "drawn", ["suite"], tmp_path)
-    assert call["recipe"].options == {"epochs": 2}
+    cola_train._restarts(run, Given(), tmp_path, print)
+    (call,) = protocol.calls
+    assert (call["runs"], call["data"], call["out"]) == (3, ["the sentences of train"], tmp_path)
+    assert call["recipe"] == Taught(2)
+    assert call["search"](7, call["recipe"]) == Taught(700)
     protocol.problem = "1 of 3 runs failed"
     with pytest.raises(TrainError, match="1 of 3 runs failed"):
-        cola_train._restarts(run, ["suite"], tmp_path, print)
+        cola_train._restarts(replace(run, search=False), Given(), tmp_path, print)
+    assert protocol.calls[-1]["search"] is None
+
+
+def test_encoders_learn_from_text(protocol: Protocol, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    monkeypatch.setattr(cola_train, "train", lambda *given, **options: seen.append((*given, options["dev"])))
+    run = Planned("here", "real-fake", "text", 2, "Table 4", {"seed": 4}, search=True)
+    cola_train._restarts(run, Given(text=("a",), dev=("b",)), tmp_path, print)
+    assert seen == [(Taught(100 * seed, seed), ("a",), tmp_path / f"real-fake-{seed}", ("b",)) for seed in (4, 5)]
 
 
 def test_the_command_teaches_and_then_computes(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

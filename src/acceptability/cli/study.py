@@ -46,6 +46,7 @@ from acceptability.report.rows import check_rows_file, write_rows
 from acceptability.store.runs import save_run, unit_rows
 from acceptability.studies import study
 from acceptability.studies.cells import Cell
+from acceptability.studies.cola_plan import Size
 from acceptability.studies.cola_train import carry_out
 from acceptability.suites import entries, load_suite
 from acceptability.train.tick import Tick
@@ -81,6 +82,9 @@ def command(
     ] = False,
     quick: Annotated[bool, typer.Option("--quick", help="With --train: few, small and short, for two cores.")] = False,
     out: Annotated[Path | None, typer.Option("--out", help="With --train: the folder of the classifiers.")] = None,
+    dev: Annotated[
+        list[Path] | None, typer.Option("--dev", help="With --train: other text like --corpus, to stop encoders by.")
+    ] = None,
     vectors: Annotated[str, typer.Option("--vectors", help="With --train: a file of word vectors, as GloVe's.")] = "",
     csv: Annotated[Path | None, typer.Option("--csv", help="Write a paper's cells too: .csv, .tsv or .jsonl.")] = None,
     page: Annotated[Path | None, typer.Option("--page", help="Write an HTML page too; for a TOML file.")] = None,
@@ -92,9 +96,10 @@ def command(
             raise SpellingError("--page is for a study in a TOML file")
         folders = restarts or []
         if train:
-            folders = [*folders, _taught(name, model or [], corpus or [], quick, out, vectors)]
-        elif quick or out or vectors:
-            raise SpellingError("--quick, --out and --vectors go with --train")
+            size: Size = "quick" if quick else "full"
+            folders = [*folders, _taught(name, out, size, model or [], corpus=corpus, dev=dev, vectors=vectors)]
+        elif quick or out or dev or vectors:
+            raise SpellingError("--quick, --out, --dev and --vectors go with --train")
         _paper(name, model or [], _Given(corpus or [], folders), table, csv, as_json)
     elif model:
         raise SpellingError(f"--model joins a paper's study; the models of {name} stand in the file")
@@ -115,7 +120,7 @@ class _Given:
     restarts: list[Path]
 
 
-def _taught(name: str, models: list[str], corpus: list[Path], quick: bool, out: Path | None, vectors: str) -> Path:
+def _taught(name: str, out: Path | None, size: Size, models: list[str], **texts: Any) -> Path:
     """Teach the classifiers of a paper, say what was left out, and return the folder that they lie in."""
     if name != "cola":
         raise SpellingError(f"--train teaches the classifiers of the study cola; {name} has none")
@@ -126,7 +131,7 @@ def _taught(name: str, models: list[str], corpus: list[Path], quick: bool, out: 
         def tell(tick: Tick) -> None:
             progress(tick.stage, tick.done, tick.total or tick.done)
 
-        left = carry_out("quick" if quick else "full", out, models, corpus=corpus, vectors=vectors, tell=tell)
+        left = carry_out(size, out, models, **{name: each for name, each in texts.items() if each}, tell=tell)
     for each in left:
         talk(f"not taught: {each}")
     return out

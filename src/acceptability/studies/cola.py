@@ -81,7 +81,17 @@ def cells(
         found += _of_model(Asked(model, engine, progress), values, texts)
     found += _of_groups(found_groups, values, Asked("", engine, progress))
     found += _missing(values, found)
-    return sorted(found, key=lambda cell: _ORDER.index(cell.table))
+    return _in_order(found, values)
+
+
+def _in_order(found: Sequence[Cell], values: Mapping[Key, Printed]) -> list[Cell]:
+    """Return the cells by table, what is printed first and in its order."""
+    place = {key: number for number, key in enumerate(values)}
+
+    def order(cell: Cell) -> tuple[int, int]:
+        return _ORDER.index(cell.table), place.get((cell.table, cell.row, cell.column), len(place))
+
+    return sorted(found, key=order)
 
 
 def _people() -> list[Cell]:

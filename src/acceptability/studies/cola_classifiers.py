@@ -124,7 +124,8 @@ def _in_paper(judges: Judges, values: Values, own: Sequence[Cell]) -> Iterator[C
     if row is None or judges.taught is None:
         return
     wanted = judges.name if len(judges.models) == 1 else f"{judges.name}, {CHOSEN}"
-    source = f"{judges.name}, our {judges.taught.about}: {_DEV}"
+    about = ", ".join(filter(None, (judges.taught.about, judges.taught.inputs)))
+    source = f"{judges.name}, our {about}: {_DEV}"
     for cell in own:
         key = cell.table, row, cell.column
         if cell.row == wanted and key in values:

@@ -32,6 +32,7 @@ WANTED = {
     "lm": "a language model: --model recurrent:DIR",
     "vectors": "word vectors: --vectors FILE",
     "text": "text to make real and fake sentences of: --corpus FILE",
+    "dev": "other such text, to stop by and to rank encoders: --dev FILE",
 }
 
 
@@ -80,7 +81,7 @@ class _Scale:
 _SMALL = {
     "cbow": {"epochs": 5},
     "pooling": {"epochs": 3, "hidden": 100},
-    "real-fake": {"epochs": 1, "hidden": 100},
+    "real-fake": {"epochs": 1, "hidden": 100, "sentences": 4000, "held": 500},
     "transformer": {"epochs": 1},
 }
 _NAMES = tuple(split.name for split in paper_splits())
@@ -187,4 +188,4 @@ def _transferred(style: str, rank: int) -> dict[str, object]:
 
 def _needs(style: str) -> tuple[str, ...]:
     """Return what the encoders of a style need: fakes are drawn from a language model, and permuted text."""
-    return ("lm", "text", "vectors") if style == "glove" else ("lm", "text")
+    return ("lm", "text", "dev", "vectors") if style == "glove" else ("lm", "text", "dev")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +35,9 @@ class Taught:
     """A classifier that was taught here.
 
     Args:
-        held: Its MCC on the sentences that were held out; None where that was not told.
+        held: Its MCC on sentences that were held out, of CoLA or of the real/fake task; None where that was not told.
         data: The fingerprint of what it learnt from.
+        facts: What else is told of it.
     """
 
     folder: Path
@@ -44,6 +45,7 @@ class Taught:
     options: Mapping[str, Any]
     held: float | None
     data: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def spelling(self) -> str:
@@ -56,6 +58,13 @@ class Taught:
         told = {name: self.options.get(name) for name in ("model", "vectors", "encoder", "frozen")}
         shown = ", ".join(f"{name}={_bare(value)}" for name, value in told.items() if value)
         return f"{self.kind} ({shown or 'word vectors learnt with it'})"
+
+    @property
+    def inputs(self) -> str:
+        """How long its word vectors are, and how much of what it learnt from they cover, where that was told."""
+        width, known = self.facts.get("numbers of a word"), self.facts.get("share of running words known")
+        shown = (f"{width} numbers a word" if width else "", f"{known:.1%} of running words known" if known else "")
+        return ", ".join(filter(None, shown))
 
 
 def _bare(value: object) -> str:
@@ -72,8 +81,9 @@ def taught(folder: Path) -> Taught:
     told = _read(folder / FILE)
     if not isinstance(told.get("kind"), str) or not isinstance(told.get("recipe"), dict):
         raise ModelError(f"{folder / FILE} does not tell kind and recipe, as those of classifiers taught here do")
-    held = told.get("results", {}).get("held out", {}).get("mcc")
-    return Taught(folder, told["kind"], told["recipe"], held, str(told.get("data", "")))
+    facts = told.get("facts", {})
+    held = told.get("results", {}).get("held out", {}).get("mcc", facts.get("real/fake MCC on the dev set"))
+    return Taught(folder, told["kind"], told["recipe"], held, str(told.get("data", "")), facts)
 
 
 def taught_model(model: str) -> Taught | None:

@@ -38,15 +38,17 @@ class Given:
         lm: The language model whose states are embeddings and that makes fake sentences, as it is written.
         vectors: A file of word vectors.
         text: Text to make real and fake sentences of.
+        dev: Other such text, that tells when to stop and which encoder is best.
     """
 
     lm: str = ""
     vectors: str = ""
     text: tuple[str, ...] = ()
+    dev: tuple[str, ...] = ()
 
 
-Teach = Callable[[Planned, Sequence[Any], Path, Tell], None]
-"""Teaches all restarts of a part of the plan, from suites or files of text, into a folder."""
+Teach = Callable[[Planned, Given, Path, Tell], None]
+"""Teaches all restarts of a part of the plan into a folder."""
 
 
 def carry_out(
@@ -55,6 +57,7 @@ def carry_out(
     models: Sequence[str] = (),
     *,
     corpus: Sequence[str | Path] = (),
+    dev: Sequence[str | Path] = (),
     vectors: str = "",
     tell: Tell = lambda _: None,
     teach: Teach | None = None,
@@ -65,9 +68,8 @@ def carry_out(
         models: A language model (``recurrent:DIR``), and networks to be fine-tuned (``masked:DIR``, ``causal:DIR``).
     """
     kinds = [(read_located(each)[0], each) for each in models]
-    given = Given(
-        next((each for kind, each in kinds if kind == "recurrent"), ""), vectors, tuple(str(each) for each in corpus)
-    )
+    lm = next((each for kind, each in kinds if kind == "recurrent"), "")
+    given = Given(lm, vectors, tuple(map(str, corpus)), tuple(map(str, dev)))
     networks = [read_located(each)[1] for kind, each in kinds if kind in _NETWORKS]
     left: list[str] = []
     for run in planned(size, networks):
@@ -76,13 +78,8 @@ def carry_out(
             left.append(f"{run.fills} ({run.name}): needs {' and '.join(lacking)}")
             continue
         folder = Path(out) / run.name
-        (teach or _restarts)(_filled(run, given, Path(out)), _data(run, given), folder, tell)
+        (teach or _restarts)(_filled(run, given, Path(out)), given, folder, tell)
     return left
-
-
-def _data(run: Planned, given: Given) -> list[Any]:
-    """Return what a part of the plan learns from."""
-    return list(given.text) if run.data == "text" else [sentences(run.data)]
 
 
 def sentences(data: str) -> Suite:
@@ -118,15 +115,16 @@ def _encoder(out: Path, style: str, rank: int) -> Path:
     return ranked[rank - 1].folder
 
 
-def _restarts(run: Planned, data: Sequence[Any], folder: Path, tell: Tell) -> None:
+def _restarts(run: Planned, given: Given, folder: Path, tell: Tell) -> None:
     """Teach the restarts: the one place that knows how this is done."""
-    recipe: Any = registry.build(registry.find("recipe", run.kind), run.kind, [], run.options)
-    if recipe.reads == "text":
-        for seed in range(recipe.seed, recipe.seed + run.restarts):
-            train(replace(recipe, seed=seed), data, folder / f"{run.kind}-{seed}", tell=tell)
-        return
     protocol = import_module("acceptability.train.classifiers.restarts")
+    recipe: Any = registry.build(registry.find("recipe", run.kind), run.kind, [], run.options)
     search = protocol.sampler(recipe) if run.search else None
-    found = protocol.restarts(recipe, data, folder, runs=run.restarts, search=search, tell=tell)
+    if run.data == "text":
+        for seed in range(recipe.seed, recipe.seed + run.restarts):
+            drawn = replace(search(seed, recipe) if search else recipe, seed=seed)
+            train(drawn, given.text, folder / f"{run.kind}-{seed}", dev=given.dev, tell=tell)
+        return
+    found = protocol.restarts(recipe, [sentences(run.data)], folder, runs=run.restarts, search=search, tell=tell)
     if problem := protocol.failures(found):
         raise TrainError(problem)
