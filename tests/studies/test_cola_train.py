@@ -103,15 +103,20 @@ def test_everything_is_taught_with_what_is_given(tmp_path: Path) -> None:
     assert {run.options["model"] for run in seen if run.kind == "transformer"} == {"/m/bert-base-uncased"}
 
 
-def test_too_few_encoders_are_an_error(tmp_path: Path) -> None:
+def test_encoders_that_are_too_few_or_tell_no_mcc_are_an_error(tmp_path: Path) -> None:
 
     def teach(run: Planned, given: Given, folder: Path, tell: Tell) -> None:
         if run.kind != "real-fake":
             return
         (folder / "real-fake-1").mkdir(parents=True)
-        (folder / "real-fake-1/recipe.json").write_text('{"kind": "real-fake", "recipe": {}}')
+        told = {"kind": "real-fake", "recipe": {}, "facts": facts}
+        (folder / "real-fake-1/recipe.json").write_text(json.dumps(told))
 
+    facts = {"real/fake MCC on the dev set": 0.5}
     with pytest.raises(TrainError, match="has 1 encoders, and the plan wants number 2"):
+        carry_out("full", tmp_path / "one", ["recurrent:/m/lstm"], corpus=["text"], dev=["held"], teach=teach)
+    facts = {}
+    with pytest.raises(TrainError, match="does not tell its MCC on a dev set"):
         carry_out("full", tmp_path, ["recurrent:/m/lstm"], corpus=["text"], dev=["held"], teach=teach)
 
 
@@ -202,6 +207,7 @@ def test_the_command_teaches_and_then_computes(data: Path, tmp_path: Path, monke
         (["adc", "--train", "--out", "x"], "adc has none"),
         (["cola", "--quick"], "go with --train"),
         (["mine.toml", "--train"], "are for a paper's study"),
+        (["mine.toml", "--vectors", "x"], "are for a paper's study"),
     ],
 )
 def test_wrong_ways_to_ask(asked: list[str], problem: str) -> None:

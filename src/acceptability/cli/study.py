@@ -103,8 +103,8 @@ def command(
         _paper(name, model or [], _Given(corpus or [], folders), table, csv, as_json)
     elif model:
         raise SpellingError(f"--model joins a paper's study; the models of {name} stand in the file")
-    elif table or csv or corpus or restarts or train:
-        options = "--table, --csv, --corpus, --restarts and --train"
+    elif table or csv or corpus or restarts or train or quick or out or dev or vectors:
+        options = "--table, --csv, --corpus, --restarts, --train and what goes with it"
         raise SpellingError(f"{options} are for a paper's study, and {name} is none")
     elif not Path(name).suffix:
         registry.find("study", name)

@@ -109,6 +109,11 @@ def _fill(value: object, known: Mapping[str, str], out: Path) -> object:
 def _encoder(out: Path, style: str, rank: int) -> Path:
     """Return the folder of the encoder that is the best, second best, ... on held-out sentences."""
     (group,) = groups([out / "real-fake" / style])
+    untold = [each.folder for each in group.runs if each.held is None]
+    if untold:
+        raise TrainError(
+            f"{untold[0]} does not tell its MCC on a dev set, by which encoders are ranked: teach it with one"
+        )
     ranked = sorted(group.runs, key=lambda each: -(each.held or 0.0))
     if rank > len(ranked):
         raise TrainError(f"{out / 'real-fake' / style} has {len(ranked)} encoders, and the plan wants number {rank}")
