@@ -97,8 +97,9 @@ def _table_3(values: Values) -> Iterator[Cell]:
     for number in range(1, _SAMPLE + 1):
         row = f"sentence {number}"
         found = by_text.get(values["Table 3", row, "Sentence"].value)
+        note = "" if found else "version 1.1 does not have the sentence as it is printed"
         for column, ours in _shown(found).items():
-            yield beside(values, ("Table 3", row, column), ours, "training set, version 1.1")
+            yield beside(values, ("Table 3", row, column), ours, "training set, version 1.1", note=note)
     for number, place in enumerate(np.random.default_rng(0).permutation(len(train))[:_SAMPLE], start=1):
         for column, ours in _shown(train[place]).items():
             yield beside({}, ("Table 3", f"our draw {number}", column), ours, "training set, seed 0")
