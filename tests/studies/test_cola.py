@@ -176,3 +176,8 @@ def test_the_line_of_the_learning_curve_is_that_of_scipy() -> None:
 def test_one_size_has_no_line() -> None:
     with pytest.raises(Undefined, match="needs three of two"):
         fitted_line([Point(100, seed, 0.1) for seed in range(5)])
+
+
+def test_classifiers_that_all_say_the_same_have_no_line() -> None:
+    with pytest.raises(Undefined, match="all points lie on the line"):
+        fitted_line([Point(size, seed, 0.0) for size in SIZES for seed in range(3)])

@@ -97,7 +97,7 @@ def _ordered(sentences: Sequence[Sentence], label: int, random: np.random.Genera
 def fitted_line(points: Sequence[Point], *, level: float = 0.95) -> Line:
     """Return the line through all points; the interval takes them as independent, with errors of equal spread.
 
-    >>> line = fitted_line([Point(100, 0, 0.1), Point(1000, 0, 0.2), Point(1000, 1, 0.2), Point(10000, 0, 0.3)])
+    >>> line = fitted_line([Point(100, 0, 0.1), Point(1000, 0, 0.25), Point(1000, 1, 0.15), Point(10000, 0, 0.3)])
     >>> round(line.slope, 6), round(line.at(100)[0], 6)
     (0.1, 0.1)
     """
@@ -110,7 +110,10 @@ def fitted_line(points: Sequence[Point], *, level: float = 0.95) -> Line:
     middle, spread = float(x.mean()), float(((x - x.mean()) ** 2).sum())
     slope = float((x - middle) @ (y - y.mean())) / spread
     intercept = float(y.mean()) - slope * middle
-    error = math.sqrt(float(((y - intercept - slope * x) ** 2).sum()) / (len(points) - 2))
+    rest = float(((y - intercept - slope * x) ** 2).sum())
+    if rest <= 1e-24 * float(y @ y):
+        raise Undefined("all points lie on the line: nothing tells how far it may be off, so that there is no interval")
+    error = math.sqrt(rest / (len(points) - 2))
     reach = _quantile(level, len(points) - 2) * error / math.sqrt(spread)
     return Line(intercept, slope, slope - reach, slope + reach, len(points), level, middle, spread, error)
 
