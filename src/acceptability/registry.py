@@ -78,6 +78,7 @@ _OURS: dict[str, dict[str, str]] = {
     "study": {
         "adc": "acceptability.studies.adc:cells",
         "niu-penn": "acceptability.studies.niu_penn:cells",
+        "cola": "acceptability.studies.cola:cells",
         "humans": "acceptability.studies.humans:cells",
         "park": "acceptability.studies.park:cells",
         "syntaxgym": "acceptability.studies.syntaxgym:cells",

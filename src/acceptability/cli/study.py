@@ -18,6 +18,7 @@ in a file is looked for beside the study first.
 from __future__ import annotations
 
 import tomllib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -45,7 +46,10 @@ from acceptability.report.rows import check_rows_file, write_rows
 from acceptability.store.runs import save_run, unit_rows
 from acceptability.studies import study
 from acceptability.studies.cells import Cell
+from acceptability.studies.cola_plan import Size
+from acceptability.studies.cola_train import carry_out
 from acceptability.suites import entries, load_suite
+from acceptability.train.tick import Tick
 from acceptability.types import Result
 
 _LISTS = ("suites", "models", "reductions", "measures")
@@ -69,6 +73,19 @@ def command(
     table: Annotated[
         str | None, typer.Option("--table", help="Only this table or figure of a paper, such as 'Table 1'.")
     ] = None,
+    restarts: Annotated[
+        list[Path] | None,
+        typer.Option("--restarts", help="A folder of classifiers taught from several seeds, for a paper; repeatable."),
+    ] = None,
+    train: Annotated[
+        bool, typer.Option("--train", help="For cola: teach its classifiers first, into --out; goes on if stopped.")
+    ] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="With --train: few, small and short, for two cores.")] = False,
+    out: Annotated[Path | None, typer.Option("--out", help="With --train: the folder of the classifiers.")] = None,
+    dev: Annotated[
+        list[Path] | None, typer.Option("--dev", help="With --train: other text like --corpus, to stop encoders by.")
+    ] = None,
+    vectors: Annotated[str, typer.Option("--vectors", help="With --train: a file of word vectors, as GloVe's.")] = "",
     csv: Annotated[Path | None, typer.Option("--csv", help="Write a paper's cells too: .csv, .tsv or .jsonl.")] = None,
     page: Annotated[Path | None, typer.Option("--page", help="Write an HTML page too; for a TOML file.")] = None,
     as_json: Json = False,
@@ -77,27 +94,58 @@ def command(
     if name in registry.names("study") and not Path(name).is_file():
         if page:
             raise SpellingError("--page is for a study in a TOML file")
-        _paper(name, model or [], corpus or [], table, csv, as_json)
+        folders = restarts or []
+        if train:
+            size: Size = "quick" if quick else "full"
+            folders = [*folders, _taught(name, out, size, model or [], corpus=corpus, dev=dev, vectors=vectors)]
+        elif quick or out or dev or vectors:
+            raise SpellingError("--quick, --out, --dev and --vectors go with --train")
+        _paper(name, model or [], _Given(corpus or [], folders), table, csv, as_json)
     elif model:
         raise SpellingError(f"--model joins a paper's study; the models of {name} stand in the file")
-    elif table or csv or corpus:
-        raise SpellingError(f"--table, --csv and --corpus are for a paper's study, and {name} is none")
+    elif table or csv or corpus or restarts or train or quick or out or dev or vectors:
+        options = "--table, --csv, --corpus, --restarts, --train and what goes with it"
+        raise SpellingError(f"{options} are for a paper's study, and {name} is none")
     elif not Path(name).suffix:
         registry.find("study", name)
     else:
         _described(Path(name), page, as_json)
 
 
-def _paper(
-    name: str, models: list[str], corpus: list[Path], table: str | None, csv: Path | None, as_json: bool
-) -> None:
+@dataclass(frozen=True)
+class _Given:
+    """What a paper's study is given beside models."""
+
+    corpus: list[Path]
+    restarts: list[Path]
+
+
+def _taught(name: str, out: Path | None, size: Size, models: list[str], **texts: Any) -> Path:
+    """Teach the classifiers of a paper, say what was left out, and return the folder that they lie in."""
+    if name != "cola":
+        raise SpellingError(f"--train teaches the classifiers of the study cola; {name} has none")
+    if out is None:
+        raise SpellingError("--train needs --out DIR, the folder for the classifiers")
+    with progress_bar() as progress:
+
+        def tell(tick: Tick) -> None:
+            progress(tick.stage, tick.done, tick.total or tick.done)
+
+        left = carry_out(size, out, models, **{name: each for name, each in texts.items() if each}, tell=tell)
+    for each in left:
+        talk(f"not taught: {each}")
+    return out
+
+
+def _paper(name: str, models: list[str], given: _Given, table: str | None, csv: Path | None, as_json: bool) -> None:
     """Show every number of a paper with ours beside it; that some do not agree is a finding, not a failure."""
     for each in models:
         load_model(each)
     if csv:
         check_rows_file(csv)
     with progress_bar() as progress:
-        found = _of_table(study(name, models, corpus=corpus, progress=progress), table)
+        cells = study(name, models, corpus=given.corpus, restarts=given.restarts, progress=progress)
+    found = _of_table(cells, table)
     rows = [cell.as_row() for cell in found]
     if as_json:
         print_json(rows)

@@ -17,9 +17,14 @@ from acceptability.protocols import Engine
 from acceptability.scoring import Progress
 from acceptability.studies.cells import Cell
 
+_USELESS = {"corpus": "measures nothing on text of yours", "restarts": "has no rows of restarts"}
+
 
 class Study(Protocol):
-    """What computes the numbers of a paper; one that measures models on text takes ``corpus`` too."""
+    """What computes the numbers of a paper.
+
+    One that measures models on text takes ``corpus`` too, one that reads folders of restarts ``restarts``.
+    """
 
     def __call__(
         self, models: Sequence[str], *, engine: str | Engine, progress: Progress | None, **options: Any
@@ -33,6 +38,7 @@ def study(
     models: Sequence[str] = (),
     *,
     corpus: Sequence[str | Path] = (),
+    restarts: Sequence[str | Path] = (),
     engine: str | Engine = "local",
     progress: Progress | None = None,
 ) -> list[Cell]:
@@ -40,10 +46,11 @@ def study(
 
     Args:
         corpus: Files and folders of text to measure the models on, for a study that does.
+        restarts: Folders of classifiers that were taught from several seeds, for a study that has such rows.
     """
     found: Study = registry.find("study", name)
-    if not corpus:
-        return found(models, engine=engine, progress=progress)
-    if "corpus" not in signature(found).parameters:
-        raise SpellingError(f"the study {name!r} measures nothing on text of yours: leave --corpus away")
-    return found(models, corpus=corpus, engine=engine, progress=progress)
+    options = {name: each for name, each in (("corpus", corpus), ("restarts", restarts)) if each}
+    for option in options:
+        if option not in signature(found).parameters:
+            raise SpellingError(f"the study {name!r} {_USELESS[option]}: leave --{option} away")
+    return found(models, engine=engine, progress=progress, **options)

@@ -63,8 +63,14 @@ def cells(models: Sequence[str], *, engine: str | Engine = "local", progress: Pr
     if models:
         raise MeasureError("this study is about people, and takes no models; leave --model away")
     values = printed("humans")
+    return [*cola_people(), *_blimp(values), *_linguistic_inquiry(values)]
+
+
+def cola_people() -> list[Cell]:
+    """Return the numbers on CoLA's five annotators, as its own paper and that of the ADC print them."""
+    values = printed("humans")
     responses = read_responses("cola/human", kind="yes-no", raters="annotator_*", other="no")
-    return [*_cola(values, responses), *_adc(values, responses), *_blimp(values), *_linguistic_inquiry(values)]
+    return [*_cola(values, responses), *_adc(values, responses)]
 
 
 def blimp_people() -> list[Paradigm]:
