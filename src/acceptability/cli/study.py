@@ -18,7 +18,7 @@ in a file is looked for beside the study first.
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -38,6 +38,7 @@ from acceptability.cli.shown import (
     talk,
 )
 from acceptability.errors import SpellingError, UnknownName, suggestion
+from acceptability.home import home
 from acceptability.measuring import evaluate_all
 from acceptability.models import delivered, load_model
 from acceptability.report.cells import agreement, cell_table
@@ -47,7 +48,7 @@ from acceptability.store.runs import save_run, unit_rows
 from acceptability.studies import study
 from acceptability.studies.cells import Cell
 from acceptability.studies.cola_plan import Size
-from acceptability.studies.cola_train import carry_out
+from acceptability.studies.cola_train import QUICK_MODELS, carry_out, own_text, spelled_out, word_models
 from acceptability.suites import entries, load_suite
 from acceptability.train.tick import Tick
 from acceptability.types import Result
@@ -80,8 +81,17 @@ def command(
     train: Annotated[
         bool, typer.Option("--train", help="For cola: teach its classifiers first, into --out; goes on if stopped.")
     ] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="With --train: few, small and short, for two cores.")] = False,
+    quick: Annotated[
+        bool,
+        typer.Option("--quick", help="For cola: as --train, few, small and short, for two cores; needs nothing else."),
+    ] = False,
     out: Annotated[Path | None, typer.Option("--out", help="With --train: the folder of the classifiers.")] = None,
+    workers: Annotated[
+        int | None, typer.Option("--workers", help="With --train: how many classifiers are taught at once.")
+    ] = None,
+    engine: Annotated[
+        str, typer.Option("--engine", help="With --train: where they are taught: local, ray(...).")
+    ] = "local",
     dev: Annotated[
         list[Path] | None, typer.Option("--dev", help="With --train: other text like --corpus, to stop encoders by.")
     ] = None,
@@ -94,16 +104,16 @@ def command(
     if name in registry.names("study") and not Path(name).is_file():
         if page:
             raise SpellingError("--page is for a study in a TOML file")
-        folders = restarts or []
-        if train:
-            size: Size = "quick" if quick else "full"
-            folders = [*folders, _taught(name, out, size, model or [], corpus=corpus, dev=dev, vectors=vectors)]
-        elif quick or out or dev or vectors:
-            raise SpellingError("--quick, --out, --dev and --vectors go with --train")
-        _paper(name, model or [], _Given(corpus or [], folders), table, csv, as_json)
+        models, given = model or [], _Given(corpus or [], restarts or [])
+        if train or quick:
+            plan = _Plan("quick" if quick else "full", out, corpus or [], dev or [], vectors, workers, engine)
+            models, given = _taught(name, plan, models, given)
+        elif out or dev or vectors or workers or engine != "local":
+            raise SpellingError("--out, --dev, --vectors, --workers and --engine go with --train")
+        _paper(name, models, given, table, csv, as_json)
     elif model:
         raise SpellingError(f"--model joins a paper's study; the models of {name} stand in the file")
-    elif table or csv or corpus or restarts or train or quick or out or dev or vectors:
+    elif table or csv or corpus or restarts or train or quick or out or dev or vectors or workers or engine != "local":
         options = "--table, --csv, --corpus, --restarts, --train and what goes with it"
         raise SpellingError(f"{options} are for a paper's study, and {name} is none")
     elif not Path(name).suffix:
@@ -120,21 +130,53 @@ class _Given:
     restarts: list[Path]
 
 
-def _taught(name: str, out: Path | None, size: Size, models: list[str], **texts: Any) -> Path:
-    """Teach the classifiers of a paper, say what was left out, and return the folder that they lie in."""
+@dataclass(frozen=True)
+class _Plan:
+    """What classifiers are taught with."""
+
+    size: Size
+    out: Path | None
+    corpus: list[Path]
+    dev: list[Path]
+    vectors: str
+    workers: int | None
+    engine: str
+
+
+def _taught(name: str, plan: _Plan, models: list[str], given: _Given) -> tuple[list[str], _Given]:
+    """Teach the classifiers of a paper, say what was left out, and return the models and folders to show."""
     if name != "cola":
         raise SpellingError(f"--train teaches the classifiers of the study cola; {name} has none")
-    if out is None:
-        raise SpellingError("--train needs --out DIR, the folder for the classifiers")
+    plan, models = _complete(plan, models)
+    assert plan.out is not None
     with progress_bar() as progress:
 
         def tell(tick: Tick) -> None:
             progress(tick.stage, tick.done, tick.total or tick.done)
 
-        left = carry_out(size, out, models, **{name: each for name, each in texts.items() if each}, tell=tell)
+        how: dict[str, Any] = {"vectors": plan.vectors, "workers": plan.workers, "engine": plan.engine, "tell": tell}
+        left = carry_out(plan.size, plan.out, models, corpus=plan.corpus, dev=plan.dev, **how)
+        words = word_models(plan.out, plan.corpus, tell) if plan.corpus else []
     for each in left:
         talk(f"not taught: {each}")
-    return out
+    lms = [each for each in models if spelled_out(each).startswith(("recurrent:", "ngram:"))]
+    # Perplexities are measured on text that nothing was taught with.
+    return [*words, *lms], _Given(plan.dev, [*given.restarts, plan.out])
+
+
+def _complete(plan: _Plan, models: list[str]) -> tuple[_Plan, list[str]]:
+    """Return a plan with a folder; a quick one also with models and text, where none are given."""
+    if plan.size == "full":
+        if plan.out is None:
+            raise SpellingError("--train needs --out DIR, the folder for the classifiers")
+        return plan, models
+    out = plan.out or home() / "cola-quick"
+    talk(f"classifiers: {out}")
+    if not plan.corpus:
+        text, dev = own_text(out)
+        plan = replace(plan, corpus=[text], dev=[dev])
+        talk("text: CoLA's own acceptable sentences, since no --corpus is given")
+    return replace(plan, out=out), models or list(QUICK_MODELS)
 
 
 def _paper(name: str, models: list[str], given: _Given, table: str | None, csv: Path | None, as_json: bool) -> None:

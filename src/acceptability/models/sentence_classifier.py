@@ -43,10 +43,15 @@ class Words:
 
 @dataclass(frozen=True)
 class SentenceClassifier:
-    """A classifier in a folder."""
+    """A classifier in a folder.
+
+    Args:
+        lenient: Whether a text may consist of unknown words alone.
+    """
 
     folder: Path
     device: str = "auto"
+    lenient: bool = False
 
     packing = "size"
 
@@ -136,7 +141,7 @@ class SentenceClassifier:
                 index, f"it has {len(numbers)} words, and the classifier reads at most {self.shape.longest}"
             )
         # A language model has learnt what surrounds unknown words; a table of vectors has nothing to say of them alone.
-        if not self.shape.reads_states and all(number == UNKNOWN for number in numbers):
+        if not (self.lenient or self.shape.reads_states) and all(number == UNKNOWN for number in numbers):
             raise QueryError(index, f"the classifier {self.folder.name} knows none of its words")
         return Words(query, tuple(numbers))
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from acceptability import registry
 from acceptability.errors import TrainError
+from acceptability.models import delivered
 from acceptability.spelling import read_located
 from acceptability.studies.cells import printed
 from acceptability.studies.cola_curve import subsets
@@ -23,11 +23,18 @@ from acceptability.studies.cola_plan import WANTED, Planned, Size, planned
 from acceptability.studies.cola_splits import find_split, parts
 from acceptability.suites import load_suite
 from acceptability.train import train
+from acceptability.train.checkpoint import atomic
+from acceptability.train.classifiers.restarts import failures, restarts, sampler
+from acceptability.train.ngram import NGram
 from acceptability.train.tick import Tell
 from acceptability.types import Suite
 
 _ENCODER = re.compile(r"\{encoder:([a-z-]+):(\d+)\}")
 _NETWORKS = ("masked", "causal")
+_WORDS = 30_000
+ORDERS = (2, 3, 4)
+QUICK_MODELS = ("mini-lstm", "mini-masked")
+"""What a quick plan is carried out with where nothing is given: models that come with the package."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +46,15 @@ class Given:
         vectors: A file of word vectors.
         text: Text to make real and fake sentences of.
         dev: Other such text, that tells when to stop and which encoder is best.
+        workers: How many classifiers are taught at once, and ``engine`` where.
     """
 
     lm: str = ""
     vectors: str = ""
     text: tuple[str, ...] = ()
     dev: tuple[str, ...] = ()
+    workers: int | None = None
+    engine: str = "local"
 
 
 Teach = Callable[[Planned, Given, Path, Tell], None]
@@ -59,6 +69,8 @@ def carry_out(
     corpus: Sequence[str | Path] = (),
     dev: Sequence[str | Path] = (),
     vectors: str = "",
+    workers: int | None = None,
+    engine: str = "local",
     tell: Tell = lambda _: None,
     teach: Teach | None = None,
 ) -> list[str]:
@@ -67,9 +79,9 @@ def carry_out(
     Args:
         models: A language model (``recurrent:DIR``), and networks to be fine-tuned (``masked:DIR``, ``causal:DIR``).
     """
-    kinds = [(read_located(each)[0], each) for each in models]
+    kinds = [(read_located(each)[0], each) for each in map(spelled_out, models)]
     lm = next((each for kind, each in kinds if kind == "recurrent"), "")
-    given = Given(lm, vectors, tuple(map(str, corpus)), tuple(map(str, dev)))
+    given = Given(lm, vectors, tuple(map(str, corpus)), tuple(map(str, dev)), workers, engine)
     networks = [read_located(each)[1] for kind, each in kinds if kind in _NETWORKS]
     left: list[str] = []
     for run in planned(size, networks):
@@ -80,6 +92,33 @@ def carry_out(
         folder = Path(out) / run.name
         (teach or _restarts)(_filled(run, given, Path(out)), given, folder, tell)
     return left
+
+
+def spelled_out(model: str) -> str:
+    """Return a model that is called by its name as it is written in full."""
+    return delivered()[model].spelling() if model in delivered() else model
+
+
+def word_models(out: str | Path, text: Sequence[str | Path], tell: Tell = lambda _: None) -> list[str]:
+    """Return n-gram models of a text, trained if they are not there: those of Table 4, of two, three and four words."""
+    found = [Path(out) / f"ngram-{order}" for order in ORDERS]
+    for order, folder in zip(ORDERS, found, strict=True):
+        train(NGram(order=order, vocabulary=_WORDS), text, folder, tell=tell)
+    return [f"ngram:{folder}" for folder in found]
+
+
+def own_text(out: str | Path) -> tuple[Path, Path]:
+    """Return text and dev text where none is given: CoLA's acceptable sentences to learn from, and every tenth of them.
+
+    They are few, and no text from elsewhere: enough to see that everything works.
+    """
+    lines = [each.text for each in load_suite("cola/train").sentences if each.label]
+    parts_of = {"text": [line for place, line in enumerate(lines) if place % 10], "dev": lines[::10]}
+    paths = {name: Path(out) / f"{name}.txt" for name in parts_of}
+    for name, some in parts_of.items():
+        with atomic(paths[name]) as file:
+            file.write(("\n".join(some) + "\n").encode())
+    return paths["text"], paths["dev"]
 
 
 def sentences(data: str) -> Suite:
@@ -122,14 +161,14 @@ def _encoder(out: Path, style: str, rank: int) -> Path:
 
 def _restarts(run: Planned, given: Given, folder: Path, tell: Tell) -> None:
     """Teach the restarts: the one place that knows how this is done."""
-    protocol = import_module("acceptability.train.classifiers.restarts")
     recipe: Any = registry.build(registry.find("recipe", run.kind), run.kind, [], run.options)
-    search = protocol.sampler(recipe) if run.search else None
+    search = sampler(recipe) if run.search else None
     if run.data == "text":
         for seed in range(recipe.seed, recipe.seed + run.restarts):
             drawn = replace(search(seed, recipe) if search else recipe, seed=seed)
             train(drawn, given.text, folder / f"{run.kind}-{seed}", dev=given.dev, tell=tell)
         return
-    found = protocol.restarts(recipe, [sentences(run.data)], folder, runs=run.restarts, search=search, tell=tell)
-    if problem := protocol.failures(found):
+    how: dict[str, Any] = {"workers": given.workers, "engine": given.engine, "search": search, "tell": tell}
+    found = restarts(recipe, [sentences(run.data)], folder, runs=run.restarts, **how)
+    if problem := failures(found):
         raise TrainError(problem)

@@ -175,7 +175,7 @@ def _seconds(state: State | None) -> float:
 def _overlap(dev: Corpus | None, text: Corpus) -> int:
     shared = overlap(dev, text) if dev else 0
     if shared:
-        _log.warning("%s sentences of the dev set stand in the training text too: its perplexity is too low", shared)
+        _log.warning("%s sentences of the dev set stand in the training text too: what it says is too good", shared)
     return shared
 
 

@@ -12,7 +12,7 @@ import torch
 
 from acceptability.errors import TrainError, reason
 from acceptability.measures.classification import matthews
-from acceptability.models.classifier import Tokens, open_model
+from acceptability.models.classifier import Classifier, Tokens, open_model
 from acceptability.models.huggingface import enough_memory
 from acceptability.train.classifiers.course import Fitted
 from acceptability.train.classifiers.examples import Examples
@@ -98,6 +98,7 @@ def _save(recipe: Finetuned, start: Start, best: Best, out: Path) -> None:
 def _reached(out: Path, held: Examples, rows: Rows, device: torch.device) -> dict[str, float]:
     """Return what the saved classifier reaches, opened as anyone would open it; it must read what was taught."""
     model, queries = open_model(str(out), device=str(device)), [Query(text) for text in held.texts]
+    assert isinstance(model, Classifier)
     if not rows.cut and [each.ids for each in model.encode(queries)] != list(rows.ids):
         raise TrainError(f"{out}: the tokenizer that was saved cuts sentences otherwise than the one that was given")
     order, predicted = sorted(range(len(rows)), key=lambda place: len(rows.ids[place])), np.empty(len(rows))
