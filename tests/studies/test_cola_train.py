@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any, ClassVar
 
 import pytest
@@ -75,7 +73,7 @@ def test_another_plan_is_an_error() -> None:
 
 def test_what_lacks_something_is_left_out_and_said(data: Path, tmp_path: Path) -> None:
     left = carry_out("quick", tmp_path, teach=stand_in)
-    assert {each.name for each in groups([tmp_path])} >= {f"{tmp_path.name}/table-4/cbow-alone"}
+    assert {each.name for each in groups([tmp_path])} >= {f"{tmp_path.name}/classifiers/table-4/cbow-alone"}
     assert {run.kind for group in groups([tmp_path]) for run in group.runs} == {"cbow"}
     assert any("needs a language model: --model recurrent:DIR" in each for each in left)
     assert any("GloVe" in each and "--vectors FILE" in each and "--corpus FILE" in each for each in left)
@@ -97,7 +95,7 @@ def test_everything_is_taught_with_what_is_given(tmp_path: Path) -> None:
     elmo = next(run for run in seen if run.name == "table-4/elmo-style-cola")
     assert elmo.options["vectors"] == "elmo:recurrent:/m/lstm"
     best = next(run for run in seen if run.name == "table-5/split-1" and run.kind == "pooling")
-    assert best.options["encoder"] == str((tmp_path / "real-fake/elmo-style/real-fake-2").resolve())
+    assert best.options["encoder"] == str((tmp_path / "classifiers/real-fake/elmo-style/real-fake-2").resolve())
     transferred = [run.options["encoder"] for run in seen if run.name == "table-4/bnc-real-fake-cola"]
     assert len(set(transferred)) == 5
     assert {run.options["model"] for run in seen if run.kind == "transformer"} == {"/m/bert-base-uncased"}
@@ -135,8 +133,8 @@ class Taught:
     seed: int = 1
 
 
-class Protocol(ModuleType):
-    """What stands in for the module that teaches restarts."""
+class Protocol:
+    """What stands in for the functions that teach restarts."""
 
     problem: str | None = None
     calls: ClassVar[list[dict[str, Any]]] = []
@@ -154,9 +152,10 @@ class Protocol(ModuleType):
 
 @pytest.fixture
 def protocol(monkeypatch: pytest.MonkeyPatch) -> Protocol:
-    made = Protocol("restarts")
+    made = Protocol()
     made.calls.clear()
-    monkeypatch.setitem(sys.modules, "acceptability.train.classifiers.restarts", made)
+    for name in ("restarts", "sampler", "failures"):
+        monkeypatch.setattr(cola_train, name, getattr(made, name))
     monkeypatch.setattr(cola_train.registry, "find", lambda kind, name: Taught)
     monkeypatch.setattr(cola_train, "sentences", lambda data: f"the sentences of {data}")
     return made
@@ -164,8 +163,9 @@ def protocol(monkeypatch: pytest.MonkeyPatch) -> Protocol:
 
 def test_labelled_sentences_go_to_restarts(protocol: Protocol, tmp_path: Path) -> None:
     run = Planned("here", "cbow", "train", 3, "Table 4", {"epochs": 2}, search=True)
-    cola_train._restarts(run, Given(), tmp_path, print)
+    cola_train._restarts(run, Given(workers=2), tmp_path, print)
     (call,) = protocol.calls
+    assert (call["workers"], call["engine"]) == (2, "local")
     assert (call["runs"], call["data"], call["out"]) == (3, ["the sentences of train"], tmp_path)
     assert call["recipe"] == Taught(2)
     assert call["search"](7, call["recipe"]) == Taught(700)
@@ -188,16 +188,18 @@ def test_the_command_teaches_and_then_computes(data: Path, tmp_path: Path, monke
     seen: dict[str, Any] = {}
 
     def cells(name: str, models: Any, **options: Any) -> list[Any]:
-        seen.update(options)
+        seen.update(options, models=models)
         return []
 
     monkeypatch.setattr("acceptability.cli.study.study", cells)
     out = tmp_path / "out"
     done = CliRunner().invoke(app, ["study", "cola", "--train", "--quick", "--out", str(out), "--json"])
     assert done.exit_code == 0, done.output
-    assert seen["restarts"] == [out]
-    assert (out / "figure-3/100/cbow-2/recipe.json").is_file()
-    assert "not taught: Table 4: CBOW" in done.stderr
+    assert seen["restarts"] == [out / "classifiers"]
+    assert seen["corpus"] == [out / "dev.txt"]
+    assert seen["models"] == [*(f"ngram:{out}/language-models/ngram-{order}" for order in (2, 3, 4)), "mini-lstm"]
+    assert (out / "classifiers/figure-3/100/cbow-2/recipe.json").is_file()
+    assert "not taught: Table 4: Pooling, GloVe" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -205,7 +207,8 @@ def test_the_command_teaches_and_then_computes(data: Path, tmp_path: Path, monke
     [
         (["cola", "--train"], "needs --out DIR"),
         (["adc", "--train", "--out", "x"], "adc has none"),
-        (["cola", "--quick"], "go with --train"),
+        (["cola", "--dev", "x"], "go with --train"),
+        (["cola", "--workers", "2"], "go with --train"),
         (["mine.toml", "--train"], "are for a paper's study"),
         (["mine.toml", "--vectors", "x"], "are for a paper's study"),
     ],

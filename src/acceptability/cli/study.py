@@ -48,7 +48,7 @@ from acceptability.store.runs import save_run, unit_rows
 from acceptability.studies import study
 from acceptability.studies.cells import Cell
 from acceptability.studies.cola_plan import Size
-from acceptability.studies.cola_train import QUICK_MODELS, carry_out, own_text, spelled_out, word_models
+from acceptability.studies.cola_train import CLASSIFIERS, QUICK_MODELS, carry_out, own_text, spelled_out, word_models
 from acceptability.suites import entries, load_suite
 from acceptability.train.tick import Tick
 from acceptability.types import Result
@@ -161,7 +161,7 @@ def _taught(name: str, plan: _Plan, models: list[str], given: _Given) -> tuple[l
         talk(f"not taught: {each}")
     lms = [each for each in models if spelled_out(each).startswith(("recurrent:", "ngram:"))]
     # Perplexities are measured on text that nothing was taught with.
-    return [*words, *lms], _Given(plan.dev, [*given.restarts, plan.out])
+    return [*words, *lms], _Given(plan.dev, [*given.restarts, plan.out / CLASSIFIERS])
 
 
 def _complete(plan: _Plan, models: list[str]) -> tuple[_Plan, list[str]]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtrit
+import scipy
 
 from acceptability.errors import SuiteError, Undefined
 from acceptability.stats.samples import check_level
@@ -120,4 +120,4 @@ def fitted_line(points: Sequence[Point], *, level: float = 0.95) -> Line:
 
 def _quantile(level: float, df: int) -> float:
     """Return how many standard errors an interval reaches to each side, by Student's t."""
-    return float(stdtrit(df, 0.5 + level / 2))
+    return float(scipy.special.stdtrit(df, 0.5 + level / 2))

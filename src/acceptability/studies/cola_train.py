@@ -33,6 +33,8 @@ _ENCODER = re.compile(r"\{encoder:([a-z-]+):(\d+)\}")
 _NETWORKS = ("masked", "causal")
 _WORDS = 30_000
 ORDERS = (2, 3, 4)
+CLASSIFIERS, LANGUAGE_MODELS = "classifiers", "language-models"
+"""The folders of a plan: what ``--restarts`` reads lies in the first."""
 QUICK_MODELS = ("mini-lstm", "mini-masked")
 """What a quick plan is carried out with where nothing is given: models that come with the package."""
 
@@ -89,8 +91,8 @@ def carry_out(
         if lacking:
             left.append(f"{run.fills} ({run.name}): needs {' and '.join(lacking)}")
             continue
-        folder = Path(out) / run.name
-        (teach or _restarts)(_filled(run, given, Path(out)), given, folder, tell)
+        inside = Path(out) / CLASSIFIERS
+        (teach or _restarts)(_filled(run, given, inside), given, inside / run.name, tell)
     return left
 
 
@@ -101,7 +103,7 @@ def spelled_out(model: str) -> str:
 
 def word_models(out: str | Path, text: Sequence[str | Path], tell: Tell = lambda _: None) -> list[str]:
     """Return n-gram models of a text, trained if they are not there: those of Table 4, of two, three and four words."""
-    found = [Path(out) / f"ngram-{order}" for order in ORDERS]
+    found = [Path(out) / LANGUAGE_MODELS / f"ngram-{order}" for order in ORDERS]
     for order, folder in zip(ORDERS, found, strict=True):
         train(NGram(order=order, vocabulary=_WORDS), text, folder, tell=tell)
     return [f"ngram:{folder}" for folder in found]
