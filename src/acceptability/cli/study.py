@@ -176,7 +176,7 @@ def _complete(plan: _Plan, models: list[str]) -> tuple[_Plan, list[str]]:
         text, dev = own_text(out)
         plan = replace(plan, corpus=[text], dev=[dev])
         talk("text: CoLA's own acceptable sentences, since no --corpus is given")
-    return replace(plan, out=out), models or list(QUICK_MODELS)
+    return replace(plan, out=out, workers=plan.workers or 2), models or list(QUICK_MODELS)
 
 
 def _paper(name: str, models: list[str], given: _Given, table: str | None, csv: Path | None, as_json: bool) -> None:
