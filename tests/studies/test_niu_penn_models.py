@@ -383,7 +383,7 @@ def test_a_described_study_refuses_text(text: Path, tmp_path: Path) -> None:
     described.write_text('suites = ["starter"]\nmodels = ["uniform"]\n')
     done = CliRunner().invoke(app, ["study", str(described), "--corpus", str(text)])
     assert done.exit_code == 1
-    assert "--corpus are for a paper's study" in f"{done.exception} {done.output}"
+    assert "are for a paper's study" in f"{done.exception} {done.output}"
 
 
 def test_gpt2_is_not_available_where_it_is_not_given() -> None:
