@@ -69,7 +69,7 @@ def test_the_small_networks_know_much_more(name: str, part: str) -> None:
 def test_transformers_opens_them_without_our_code() -> None:
     pytest.importorskip("transformers")
     code = (
-        "import sys; from transformers import *;"
+        "import sys; from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer;"
         "opened = [(each, AutoTokenizer.from_pretrained(f'{sys.argv[1]}/{name}')) for name, each in ("
         "('mini-masked', AutoModelForMaskedLM.from_pretrained(f'{sys.argv[1]}/mini-masked')),"
         "('mini-causal', AutoModelForCausalLM.from_pretrained(f'{sys.argv[1]}/mini-causal')))];"

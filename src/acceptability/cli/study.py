@@ -20,7 +20,7 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -47,11 +47,12 @@ from acceptability.report.rows import check_rows_file, write_rows
 from acceptability.store.runs import save_run, unit_rows
 from acceptability.studies import study
 from acceptability.studies.cells import Cell
-from acceptability.studies.cola_plan import Size
-from acceptability.studies.cola_train import CLASSIFIERS, QUICK_MODELS, carry_out, own_text, spelled_out, word_models
 from acceptability.suites import entries, load_suite
 from acceptability.train.tick import Tick
 from acceptability.types import Result
+
+if TYPE_CHECKING:
+    from acceptability.studies.cola_plan import Size
 
 _LISTS = ("suites", "models", "reductions", "measures")
 _TEXTS = ("title", "by", "region", "resample_by", "interval")
@@ -145,6 +146,8 @@ class _Plan:
 
 def _taught(name: str, plan: _Plan, models: list[str], given: _Given) -> tuple[list[str], _Given]:
     """Teach the classifiers of a paper, say what was left out, and return the models and folders to show."""
+    from acceptability.studies.cola_train import CLASSIFIERS, carry_out, spelled_out, word_models
+
     if name != "cola":
         raise SpellingError(f"--train teaches the classifiers of the study cola; {name} has none")
     plan, models = _complete(plan, models)
@@ -166,6 +169,8 @@ def _taught(name: str, plan: _Plan, models: list[str], given: _Given) -> tuple[l
 
 def _complete(plan: _Plan, models: list[str]) -> tuple[_Plan, list[str]]:
     """Return a plan with a folder; a quick one also with models and text, where none are given."""
+    from acceptability.studies.cola_train import QUICK_MODELS, own_text
+
     if plan.size == "full":
         if plan.out is None:
             raise SpellingError("--train needs --out DIR, the folder for the classifiers")
