@@ -105,6 +105,7 @@ def test_evaluate_prints_a_table_or_json(run: Run) -> None:
     assert [row["measure"] for row in found] == ["PairAccuracy(ties=0.0)", "PBC()"]
 
 
+@pytest.mark.slow
 def test_score_by_word_in_a_precision_and_between_precisions(run: Run, causal_dir: Path, tmp_path: Path) -> None:
     (tmp_path / "s.csv").write_text("id,text\na,The cats sleep.\nb,The dog chased the cats.\n", encoding="utf-8")
     model = f"causal:{causal_dir}"

@@ -75,6 +75,7 @@ def test_json_has_groups_contrasts_and_exclusions(run: Run, masked_dir: Path) ->
     assert "lp()#target" in found["signature"]
 
 
+@pytest.mark.slow
 def test_a_causal_model_hears_of_its_ties_and_right_or_bracket_breaks_them(run: Run, causal_dir: Path) -> None:
     pytest.importorskip("torch")
     model = f"causal:{causal_dir}"

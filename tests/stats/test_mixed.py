@@ -217,6 +217,7 @@ def test_the_share_that_is_explained() -> None:
     assert found.r2_conditional == pytest.approx((fixed + between) / whole)
 
 
+@pytest.mark.slow
 def test_logistic_intervals_cover_what_they_say() -> None:
     generator = np.random.default_rng(10)
     hits = 0

@@ -176,7 +176,7 @@ def test_minutes_end_a_run_and_move_its_schedule(tmp_path: Path) -> None:
     assert time.monotonic() - began >= learnt.seconds + 0.5  # the last look at the dev set does not count
     assert seen[0] == 0
     assert seen == sorted(seen)
-    assert 0.8 < seen[-1] < 1
+    assert 0 < seen[-1] <= 1
     assert learnt.steps == len(seen)
     assert learned(tmp_path, lesson(dev=slow), Pace(minutes=0.5 / 60)).steps == learnt.steps
 
