@@ -43,15 +43,15 @@ def command(
     ] = "",
     as_json: Json = False,
 ) -> None:
-    """Train a model; a run that was stopped goes on when the same command is given again.
+    """Train a model: from text (--corpus) or, for a classifier, from labelled sentences (--data).
 
-    A language model learns from text (--corpus), a classifier from labelled sentences (--data).
+    A run on text that was stopped goes on when the same command is given again; one on labelled sentences begins anew.
     """
     recipe: Any = read_options(registry.find("recipe", kind), options or [])
     reads = getattr(recipe, "reads", "text")
     _check(kind, reads, corpus, data)
     is_language = getattr(recipe, "opened_as", "classifier") != "classifier"
-    with _bar(is_language=is_language) as tell:
+    with _bar(is_language=is_language, goes_on=reads == "text") as tell:
         if reads == "labels":
             told = teach(recipe, data or [], out, licence=licence, tell=tell)
         else:
@@ -87,7 +87,7 @@ def _summary(told: dict[str, Any]) -> Iterator[str]:
 
 
 @contextmanager
-def _bar(*, is_language: bool) -> Iterator[Tell]:
+def _bar(*, is_language: bool, goes_on: bool) -> Iterator[Tell]:
     """Show a bar for each stage on stderr; yield what moves it."""
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[about]}"), TimeRemainingColumn())
     bar = Progress(*columns, console=Console(stderr=True))
@@ -107,7 +107,7 @@ def _bar(*, is_language: bool) -> Iterator[Tell]:
             yield tell
     except KeyboardInterrupt:
         bar.stop()
-        talk("stopped; the same command goes on from the last checkpoint")
+        talk(f"stopped; the same command {'goes on from the last checkpoint' if goes_on else 'begins anew'}")
         raise
     finally:
         if tasks:

@@ -104,9 +104,9 @@ def train(
     out, text, held = _folder(Path(out)), open_corpus(corpus), open_corpus(dev) if dev else None
     known, known_dev = counts(text), counts(held) if held else None
     about = _about(recipe, known, known_dev)
-    if (finished := _finished(out, about)) is not None:
+    if (there := finished(out, about)) is not None:
         _log.info("%s holds this very model already; nothing was done", out)
-        return finished
+        return there
     shared = _overlap(held, text)
     job = Job(text, known, out, held, Checkpoints(out / ".checkpoint", about), tell)
     before = job.checkpoints.latest()
@@ -152,7 +152,7 @@ def _about(recipe: Recipe, known: Counts, dev: Counts | None) -> dict[str, Any]:
     }
 
 
-def _finished(out: Path, about: Mapping[str, Any]) -> dict[str, Any] | None:
+def finished(out: Path, about: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return what was told of a model that lies there already; another one is an error."""
     try:
         told: dict[str, Any] = json.loads((out / FILE).read_text(encoding="utf-8"))

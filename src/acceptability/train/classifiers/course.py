@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from acceptability import __version__
-from acceptability.errors import TrainError
 from acceptability.train.checkpoint import atomic
 from acceptability.train.classifiers.examples import Examples, held_out, read_examples
-from acceptability.train.recipe import FILE, machine, versions
+from acceptability.train.recipe import FILE, finished, machine, versions
 from acceptability.train.tick import Tell
 from acceptability.types import Suite
 
@@ -56,8 +55,8 @@ def teach(
     """
     folder, examples = Path(out), read_examples(data)
     about = _about(recipe, examples)
-    if (finished := _finished(folder, about)) is not None:
-        return finished
+    if (there := finished(folder, about)) is not None:
+        return there
     began = time.monotonic()
     learn, held = held_out(examples)
     folder.mkdir(parents=True, exist_ok=True)
@@ -85,20 +84,6 @@ def _about(recipe: Course, examples: Examples) -> dict[str, Any]:
     """Return what makes two runs the same."""
     options = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(recipe).items()}  # type: ignore[call-overload]
     return {"kind": recipe.kind, "recipe": options, "data": examples.hash, "acceptability": __version__}
-
-
-def _finished(out: Path, about: Mapping[str, Any]) -> dict[str, Any] | None:
-    path = out / FILE
-    if not path.is_file():
-        return None
-    try:
-        told: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise TrainError(f"cannot read {path}: {error}. Choose another --out, or delete that folder.") from error
-    differing = [name for name in about if told.get(name) != about[name]]
-    if differing:
-        raise TrainError(f"{out} holds another model: its {' and '.join(differing)} differ. Choose another --out.")
-    return told
 
 
 def _card(name: str, told: Mapping[str, Any]) -> str:
