@@ -4,38 +4,41 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from acceptability import load_suite
 from acceptability.cli import app
-from acceptability.errors import SpellingError, TrainError
+from acceptability.errors import ModelError, SpellingError, TrainError
 from acceptability.studies import cola_train
 from acceptability.studies.cells import printed
+from acceptability.studies.cola_asking import ask_together
+from acceptability.studies.cola_design import figure_3
 from acceptability.studies.cola_groups import groups
 from acceptability.studies.cola_plan import Planned, planned
 from acceptability.studies.cola_splits import find_split, parts
 from acceptability.studies.cola_train import Given, carry_out, sentences
+from acceptability.studies.niu_penn_models import Asked
+from acceptability.train.classifiers.restarts import Task
 from acceptability.train.tick import Tell
 
 
-def stand_in(run: Planned, given: Given, folder: Path, tell: Tell) -> None:
-    """Leave the recipes of so many restarts, the second of which is best, and teach nothing."""
-    first = int(str(run.options.get("seed", 1)))
-    for number in range(run.restarts):
-        place = folder / f"{run.kind}-{first + number}"
-        place.mkdir(parents=True)
-        held = 0.9 if number == 1 else 0.1
-        told: dict[str, Any] = {"kind": run.kind, "recipe": dict(run.options)}
-        if run.kind == "real-fake":
+def stand_in(tasks: Sequence[Task], given: Given, tell: Tell) -> None:
+    """Leave the recipes of restarts, the second of which is best, and teach nothing."""
+    for task in tasks:
+        task.out.mkdir(parents=True)
+        held = 0.9 if task.out.name.endswith("-2") else 0.1
+        told: dict[str, Any] = {"kind": task.recipe.kind, "recipe": asdict(task.recipe)}
+        if task.recipe.kind == "real-fake":
             told["facts"] = {"real/fake MCC on the dev set": held}
         else:
             told["results"] = {"held out": {"mcc": held}}
-        (place / "recipe.json").write_text(json.dumps(told))
+        (task.out / "recipe.json").write_text(json.dumps(told))
 
 
 def test_the_full_plan_is_the_papers() -> None:
@@ -49,7 +52,7 @@ def test_the_full_plan_is_the_papers() -> None:
     assert {run.data for run in runs if "figure-3" in run.name} == {f"size {n}" for n in (100, 300, 1000, 3000, 8551)}
 
 
-@pytest.mark.parametrize("size", ["quick", "full"])
+@pytest.mark.parametrize("size", ["quick", "short", "full"])
 def test_every_classifier_of_table_4_is_planned(size: Any) -> None:
     filled = " ".join(f"{run.fills};" for run in planned(size))
     rows = {row for table, row, _ in printed("cola") if table == "Table 4" and not row.endswith("WLPM")}
@@ -58,7 +61,7 @@ def test_every_classifier_of_table_4_is_planned(size: Any) -> None:
 
 
 def test_restarts_in_one_folder_have_seeds_of_their_own() -> None:
-    for size in ("quick", "full"):
+    for size in ("quick", "short", "full"):
         seeds: Counter[tuple[str, str, int]] = Counter()
         for run in planned(size):  # type: ignore[arg-type]
             first = int(str(run.options.get("seed", 1)))
@@ -67,12 +70,13 @@ def test_restarts_in_one_folder_have_seeds_of_their_own() -> None:
 
 
 def test_another_plan_is_an_error() -> None:
-    with pytest.raises(SpellingError, match="there are quick, full"):
+    with pytest.raises(SpellingError, match="there are quick, short, full"):
         planned("huge")  # type: ignore[arg-type]
 
 
 def test_what_lacks_something_is_left_out_and_said(data: Path, tmp_path: Path) -> None:
     left = carry_out("quick", tmp_path, teach=stand_in)
+    assert not (tmp_path / "language-models").exists()
     assert {each.name for each in groups([tmp_path])} >= {f"{tmp_path.name}/classifiers/table-4/cbow-alone"}
     assert {run.kind for group in groups([tmp_path]) for run in group.runs} == {"cbow"}
     assert any("needs a language model: --model recurrent:DIR" in each for each in left)
@@ -80,35 +84,59 @@ def test_what_lacks_something_is_left_out_and_said(data: Path, tmp_path: Path) -
     assert len(left) == len([run for run in planned("quick") if run.needs])
 
 
-def test_everything_is_taught_with_what_is_given(tmp_path: Path) -> None:
-    seen: list[Planned] = []
+def test_everything_is_taught_with_what_is_given(data: Path, tmp_path: Path) -> None:
+    waves: list[list[Task]] = []
 
-    def teach(run: Planned, given: Given, folder: Path, tell: Tell) -> None:
+    def teach(tasks: Sequence[Task], given: Given, tell: Tell) -> None:
         assert given == Given("recurrent:/m/lstm", "glove.txt", ("text",), ("held",))
-        seen.append(run)
-        stand_in(run, given, folder, tell)
+        waves.append(list(tasks))
+        stand_in(tasks, given, tell)
 
-    models = ["recurrent:/m/lstm", "masked:/m/bert-base-uncased"]
+    models = ["recurrent:/m/lstm", "masked:/m/bert-base-uncased", "causal:/m/small.gguf(bos='<s>')"]
     left = carry_out("full", tmp_path, models, corpus=["text"], dev=["held"], vectors="glove.txt", teach=teach)
     assert left == []
-    assert not any("{" in str(value) for run in seen for value in run.options.values())
-    elmo = next(run for run in seen if run.name == "table-4/elmo-style-cola")
-    assert elmo.options["vectors"] == "elmo:recurrent:/m/lstm"
-    best = next(run for run in seen if run.name == "table-5/split-1" and run.kind == "pooling")
-    assert best.options["encoder"] == str((tmp_path / "classifiers/real-fake/elmo-style/real-fake-2").resolve())
-    transferred = [run.options["encoder"] for run in seen if run.name == "table-4/bnc-real-fake-cola"]
-    assert len(set(transferred)) == 5
-    assert {run.options["model"] for run in seen if run.kind == "transformer"} == {"/m/bert-base-uncased"}
+    seen = [task for wave in waves for task in wave]
+    assert not any("{" in str(value) for task in seen for value in asdict(task.recipe).values())
+    inside = tmp_path.resolve() / "classifiers"
+
+    def options(place: str, option: str) -> list[Any]:
+        return [getattr(task.recipe, option) for task in seen if task.out.is_relative_to(inside / place)]
+
+    assert set(options("table-4/elmo-style-cola", "vectors")) == {"elmo:recurrent:/m/lstm"}
+    assert set(options("table-5/split-1", "seed")) == set(range(1, 21))
+    encoders = [task.recipe.encoder for task in seen if task.out == inside / "table-5/split-1/pooling-1"]
+    assert encoders == [str(inside / "real-fake/elmo-style/real-fake-2")]
+    assert len(set(options("table-4/bnc-real-fake-cola", "encoder"))) == 5
+    assert set(options("transformers/bert-base-uncased", "model")) == {"/m/bert-base-uncased"}
+    assert set(options("transformers/small-probe", "model")) == {"causal:/m/small.gguf(bos='<s>')"}
 
 
-def test_encoders_that_are_too_few_or_tell_no_mcc_are_an_error(tmp_path: Path) -> None:
+def test_what_stands_on_an_encoder_waits_for_it(data: Path, tmp_path: Path) -> None:
+    waves: list[list[Task]] = []
 
-    def teach(run: Planned, given: Given, folder: Path, tell: Tell) -> None:
-        if run.kind != "real-fake":
-            return
-        (folder / "real-fake-1").mkdir(parents=True)
-        told = {"kind": "real-fake", "recipe": {}, "facts": facts}
-        (folder / "real-fake-1/recipe.json").write_text(json.dumps(told))
+    def teach(tasks: Sequence[Task], given: Given, tell: Tell) -> None:
+        waves.append(list(tasks))
+        stand_in(tasks, given, tell)
+
+    carry_out("short", tmp_path, ["recurrent:/m/lstm"], corpus=["text"], dev=["held"], teach=teach)
+    first, second = waves
+    assert {task.recipe.kind for task in second} == {"pooling"}
+    assert all(task.recipe.encoder for task in second)
+    texts = {task.recipe.kind for task in first if task.text}
+    assert texts == {"real-fake", "ngram"}
+    assert {task.dev for task in first if task.recipe.kind == "real-fake"} == {("held",)}
+    assert all(task.text or task.data for task in (*first, *second))
+    assert [task.out.name for task in first[-3:]] == ["ngram-2", "ngram-3", "ngram-4"]
+
+
+def test_encoders_that_are_too_few_or_tell_no_mcc_are_an_error(data: Path, tmp_path: Path) -> None:
+
+    def teach(tasks: Sequence[Task], given: Given, tell: Tell) -> None:
+        for task in tasks:
+            if task.out.name == "real-fake-1":
+                task.out.mkdir(parents=True)
+                told = {"kind": "real-fake", "recipe": {}, "facts": facts}
+                (task.out / "recipe.json").write_text(json.dumps(told))
 
     facts = {"real/fake MCC on the dev set": 0.5}
     with pytest.raises(TrainError, match="has 1 encoders, and the plan wants number 2"):
@@ -125,66 +153,29 @@ def test_what_a_part_of_the_plan_learns_from(data: Path) -> None:
     assert {each.id for each in sentences("size 100").sentences} < {each.id for each in sentences("size 300").sentences}
 
 
-@dataclass(frozen=True)
-class Taught:
-    """A recipe that notes how often it is taught."""
-
-    epochs: int = 1
-    seed: int = 1
-
-
-class Protocol:
-    """What stands in for the functions that teach restarts."""
-
-    problem: str | None = None
-    calls: ClassVar[list[dict[str, Any]]] = []
-
-    def restarts(self, recipe: Any, data: Any, out: Path, **options: Any) -> list[str]:
-        self.calls.append({"recipe": recipe, "data": data, "out": out, **options})
-        return ["a run"]
-
-    def sampler(self, recipe: Taught) -> Any:
-        return lambda seed, recipe: replace(recipe, epochs=100 * seed)
-
-    def failures(self, runs: Any) -> str | None:
-        return self.problem
+def test_parts_of_the_plan_become_restarts(data: Path, tmp_path: Path) -> None:
+    run = Planned("here", "cbow", "size 100", 3, "Table 4", {"epochs": 2}, search=True)
+    tasks = cola_train._tasks(run, Given(), tmp_path)
+    assert [task.out.name for task in tasks] == ["cbow-1", "cbow-2", "cbow-3"]
+    assert {task.recipe.epochs for task in tasks} == {2}
+    assert len({task.recipe.hidden for task in tasks}) == 3
+    assert {len(suite.sentences) for task in tasks for suite in task.data} == {100}
+    alike = cola_train._tasks(replace(run, search=False), Given(), tmp_path)
+    assert len({task.recipe.hidden for task in alike}) == 1
 
 
-@pytest.fixture
-def protocol(monkeypatch: pytest.MonkeyPatch) -> Protocol:
-    made = Protocol()
-    made.calls.clear()
-    for name in ("restarts", "sampler", "failures"):
-        monkeypatch.setattr(cola_train, name, getattr(made, name))
-    monkeypatch.setattr(cola_train.registry, "find", lambda kind, name: Taught)
-    monkeypatch.setattr(cola_train, "sentences", lambda data: f"the sentences of {data}")
-    return made
-
-
-def test_labelled_sentences_go_to_restarts(protocol: Protocol, tmp_path: Path) -> None:
-    run = Planned("here", "cbow", "train", 3, "Table 4", {"epochs": 2}, search=True)
-    cola_train._restarts(run, Given(workers=2), tmp_path, print)
-    (call,) = protocol.calls
-    assert (call["workers"], call["engine"]) == (2, "local")
-    assert (call["runs"], call["data"], call["out"]) == (3, ["the sentences of train"], tmp_path)
-    assert call["recipe"] == Taught(2)
-    assert call["search"](7, call["recipe"]) == Taught(700)
-    protocol.problem = "1 of 3 runs failed"
-    with pytest.raises(TrainError, match="1 of 3 runs failed"):
-        cola_train._restarts(replace(run, search=False), Given(), tmp_path, print)
-    assert protocol.calls[-1]["search"] is None
-
-
-def test_encoders_learn_from_text(protocol: Protocol, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = []
-    monkeypatch.setattr(cola_train, "train", lambda *given, **options: seen.append((*given, options["dev"])))
-    run = Planned("here", "real-fake", "text", 2, "Table 4", {"seed": 4}, search=True)
-    cola_train._restarts(run, Given(text=("a",), dev=("b",)), tmp_path, print)
-    assert seen == [(Taught(100 * seed, seed), ("a",), tmp_path / f"real-fake-{seed}", ("b",)) for seed in (4, 5)]
+def test_runs_that_fail_are_told(data: Path, tmp_path: Path) -> None:
+    run = Planned("here", "cbow", "size 100", 2, "Table 4", {"vectors": str(tmp_path / "none.txt")})
+    with pytest.raises(TrainError, match="2 of 2 runs failed: seed 1"):
+        cola_train._together(cola_train._tasks(run, Given(), tmp_path), Given(), lambda _: None)
 
 
 def test_the_command_teaches_and_then_computes(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cola_train, "_restarts", stand_in)
+    monkeypatch.setattr(cola_train, "_together", stand_in)
+    asked: list[str] = []
+    monkeypatch.setattr(
+        "acceptability.studies.cola_asking.ask_together", lambda found, **_: asked.extend(each.name for each in found)
+    )
     seen: dict[str, Any] = {}
 
     def cells(name: str, models: Any, **options: Any) -> list[Any]:
@@ -192,6 +183,7 @@ def test_the_command_teaches_and_then_computes(data: Path, tmp_path: Path, monke
         return []
 
     monkeypatch.setattr("acceptability.cli.study.study", cells)
+    monkeypatch.setattr("acceptability.cli.study.load_model", lambda _: None)
     out = tmp_path / "out"
     done = CliRunner().invoke(app, ["study", "cola", "--train", "--quick", "--out", str(out), "--json"])
     assert done.exit_code == 0, done.output
@@ -200,6 +192,7 @@ def test_the_command_teaches_and_then_computes(data: Path, tmp_path: Path, monke
     assert seen["models"] == [*(f"ngram:{out}/language-models/ngram-{order}" for order in (2, 3, 4)), "mini-lstm"]
     assert (out / "classifiers/figure-3/100/cbow-2/recipe.json").is_file()
     assert "not taught: Table 4: Pooling, GloVe" in done.stderr
+    assert "classifiers/figure-3/100, cbow" in asked
 
 
 @pytest.mark.parametrize(
@@ -218,3 +211,24 @@ def test_wrong_ways_to_ask(asked: list[str], problem: str) -> None:
     assert done.exit_code != 0
     assert isinstance(done.exception, SpellingError)
     assert problem in str(done.exception)
+
+
+def test_classifiers_that_were_asked_together_are_not_asked_again(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Planned("here", "cbow", "size 100", 2, "Figure 3", {"epochs": 1, "embedding": 4, "hidden": 4})
+    cola_train._together(cola_train._tasks(run, Given(), tmp_path / "100"), Given(), lambda _: None)
+    found = groups([tmp_path])
+    told: list[Any] = []
+    ask_together(found, workers=2, tell=told.append)
+    assert [each.done for each in told] == [1, 2]
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("asked again")
+
+    monkeypatch.setattr("acceptability.models.sentence_classifier.SentenceClassifier.run", refuse)
+    points = [cell for cell in figure_3(found, Asked("")) if cell.column.startswith("MCC, seed")]
+    assert [cell.column for cell in points] == ["MCC, seed 1", "MCC, seed 2"]
+    (tmp_path / "100/cbow-1/model.safetensors").write_bytes(b"no weights")
+    with pytest.raises(ModelError, match="cbow-1"):
+        ask_together(groups([tmp_path]), workers=1)

@@ -86,6 +86,10 @@ def command(
         bool,
         typer.Option("--quick", help="For cola: as --train, few, small and short, for two cores; needs nothing else."),
     ] = False,
+    short: Annotated[
+        bool,
+        typer.Option("--short", help="For cola: as --train, five restarts of each kind, for half an hour of a GPU."),
+    ] = False,
     out: Annotated[Path | None, typer.Option("--out", help="With --train: the folder of the classifiers.")] = None,
     workers: Annotated[
         int | None, typer.Option("--workers", help="With --train: how many classifiers are taught at once.")
@@ -106,15 +110,36 @@ def command(
         if page:
             raise SpellingError("--page is for a study in a TOML file")
         models, given = model or [], _Given(corpus or [], restarts or [])
-        if train or quick:
-            plan = _Plan("quick" if quick else "full", out, corpus or [], dev or [], vectors, workers, engine)
+        if train or quick or short:
+            plan = _Plan(
+                "quick" if quick else "short" if short else "full",
+                out,
+                corpus or [],
+                dev or [],
+                vectors,
+                workers,
+                engine,
+            )
             models, given = _taught(name, plan, models, given)
         elif out or dev or vectors or workers or engine != "local":
             raise SpellingError("--out, --dev, --vectors, --workers and --engine go with --train")
         _paper(name, models, given, table, csv, as_json)
     elif model:
         raise SpellingError(f"--model joins a paper's study; the models of {name} stand in the file")
-    elif table or csv or corpus or restarts or train or quick or out or dev or vectors or workers or engine != "local":
+    elif (
+        table
+        or csv
+        or corpus
+        or restarts
+        or train
+        or quick
+        or short
+        or out
+        or dev
+        or vectors
+        or workers
+        or engine != "local"
+    ):
         options = "--table, --csv, --corpus, --restarts, --train and what goes with it"
         raise SpellingError(f"{options} are for a paper's study, and {name} is none")
     elif not Path(name).suffix:
@@ -146,6 +171,8 @@ class _Plan:
 
 def _taught(name: str, plan: _Plan, models: list[str], given: _Given) -> tuple[list[str], _Given]:
     """Teach the classifiers of a paper, say what was left out, and return the models and folders to show."""
+    from acceptability.studies.cola_asking import ask_together
+    from acceptability.studies.cola_groups import groups
     from acceptability.studies.cola_train import CLASSIFIERS, carry_out, spelled_out, word_models
 
     if name != "cola":
@@ -159,9 +186,10 @@ def _taught(name: str, plan: _Plan, models: list[str], given: _Given) -> tuple[l
 
         how: dict[str, Any] = {"vectors": plan.vectors, "workers": plan.workers, "engine": plan.engine, "tell": tell}
         left = carry_out(plan.size, plan.out, models, corpus=plan.corpus, dev=plan.dev, **how)
-        words = word_models(plan.out, plan.corpus, tell) if plan.corpus else []
+        ask_together(groups([plan.out / CLASSIFIERS]), workers=plan.workers or 1, tell=tell)
     for each in left:
         talk(f"not taught: {each}")
+    words = word_models(plan.out) if plan.corpus else []
     lms = [each for each in models if spelled_out(each).startswith(("recurrent:", "ngram:"))]
     # Perplexities are measured on text that nothing was taught with.
     return [*words, *lms], _Given(plan.dev, [*given.restarts, plan.out / CLASSIFIERS])
@@ -171,7 +199,7 @@ def _complete(plan: _Plan, models: list[str]) -> tuple[_Plan, list[str]]:
     """Return a plan with a folder; a quick one also with models and text, where none are given."""
     from acceptability.studies.cola_train import QUICK_MODELS, own_text
 
-    if plan.size == "full":
+    if plan.size != "quick":
         if plan.out is None:
             raise SpellingError("--train needs --out DIR, the folder for the classifiers")
         return plan, models

@@ -87,6 +87,11 @@ def of_group(group: Group, like: Asked) -> Judges:
     return Judges(group.name, models, group.runs[0], group.chosen)
 
 
+def asked_suites() -> tuple[Suite, ...]:
+    """Return all suites that a classifier in the tables is asked."""
+    return tuple(map(load_suite, (*DOMAINS.values(), *TARGETED.values(), "cola/analysis")))
+
+
 def classifier_cells(judges: Judges, values: Values) -> list[Cell]:
     """Return the rows of a classifier or of its restarts in every table and figure."""
     own = [*_table_4(judges), *_table_6(judges)]

@@ -32,11 +32,12 @@ def table_5(groups: Sequence[Group], values: Mapping[Key, Printed], like: Asked)
         found = parts(split)
         _check(group, found)
         judges = of_group(group, like)
-        for title, suite in _titled(found).items():
+        for title, suite in titled(found).items():
             yield from _split_cells(judges, split.name, title, suite, values)
 
 
-def _titled(found: Parts) -> dict[str, Suite]:
+def titled(found: Parts) -> dict[str, Suite]:
+    """Return the sets of Table 5 by its columns."""
     both = Suite(f"{found.in_domain.name} and out", (*found.in_domain.sentences, *found.out_of_domain.sentences))
     return {"In-Domain": found.in_domain, "Out-of-Domain": found.out_of_domain, "Overall": both}
 

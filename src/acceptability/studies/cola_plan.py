@@ -1,4 +1,4 @@
-"""Which classifiers the study of CoLA teaches, as plain data: a small plan for two cores, and the paper's own.
+"""Which classifiers the study of CoLA teaches, as plain data: a plan for two cores, one for a GPU, and the paper's own.
 
 Warstadt, Singh and Bowman (2019), sections 4.3 and 6: 20 classifiers of each kind, hyper-parameters drawn at random;
 for transfer the 5 best encoders of the real/fake task, 10 classifiers on each; 20 restarts on the best encoder with
@@ -12,13 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 from acceptability.errors import SpellingError
+from acceptability.spelling import read_located
 from acceptability.studies.cola_curve import SIZES
 from acceptability.studies.cola_splits import paper_splits
 
-Size = Literal["quick", "full"]
+Size = Literal["quick", "short", "full"]
 
 STYLES = {"bnc": "BNC", "glove": "GloVe", "elmo-style": "ELMo-Style"}
 """Kinds of input: as folders are called, and as Table 4 does."""
@@ -63,9 +65,14 @@ class Planned:
 
 @dataclass(frozen=True)
 class _Scale:
-    """How large a plan is."""
+    """How large a plan is.
+
+    Args:
+        made: How many encoders of each style are taught on text, and ``encoders`` how many of them are taken further.
+    """
 
     restarts: int
+    made: int
     encoders: int
     on_each: int
     sizes: tuple[int, ...]
@@ -86,10 +93,15 @@ _SMALL: dict[str, dict[str, object]] = {
     "real-fake": {"epochs": 1, "hidden": 100, "sentences": 4000, "held": 500},
     "transformer": {"epochs": 1},
 }
+_FEW: dict[str, dict[str, object]] = {
+    "real-fake": {"epochs": 3, "hidden": 600, "batch": 256, "sentences": 600_000},
+    "transformer": {"epochs": 5},
+}
 _NAMES = tuple(split.name for split in paper_splits())
 _SCALES: dict[Size, _Scale] = {
-    "quick": _Scale(2, 1, 2, (100, 300, 1000), ("orig.", "4", "random-0"), _SMALL, search=False),
-    "full": _Scale(20, 5, 10, SIZES, (*_NAMES, *(f"random-{seed}" for seed in range(5))), {}, search=True),
+    "quick": _Scale(2, 1, 1, 2, (100, 300, 1000), ("orig.", "4", "random-0"), _SMALL, search=False),
+    "short": _Scale(5, 2, 2, 5, SIZES, (*_NAMES, "random-0", "random-1"), _FEW, search=True),
+    "full": _Scale(20, 20, 5, 10, SIZES, (*_NAMES, *(f"random-{seed}" for seed in range(5))), {}, search=True),
 }
 
 
@@ -117,10 +129,10 @@ def _encoders(scale: _Scale) -> Iterator[Planned]:
             f"real-fake/{style}",
             "real-fake",
             "text",
-            scale.restarts if scale.search else 1,
+            scale.made,
             f"Table 4: Pooling, {shown}, Real/Fake, Real/Fake",
             scale.of("real-fake", vectors=_VECTORS[style], lm="{lm}"),
-            scale.search,
+            scale.search and "real-fake" not in scale.options,
             _needs(style),
         )
 
@@ -177,7 +189,7 @@ def _both(scale: _Scale, name: str, data: str, fills: str) -> Iterator[Planned]:
 
 def _transformers(scale: _Scale, models: Sequence[str]) -> Iterator[Planned]:
     for model in models:
-        short = model.rstrip("/").rpartition("/")[2]
+        short = Path(read_located(model)[1] if ":" in model else model).name.removesuffix(".gguf")
         for name, frozen in ((short, False), (f"{short}-probe", True)):
             options = scale.of("transformer", model=model, frozen=frozen)
             fills = "ADC paper, Table 5 and Figures 2 and 3"

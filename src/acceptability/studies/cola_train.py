@@ -1,7 +1,8 @@
 """Carrying out the plan of ``cola_plan``: what is given is filled in, each kind is taught, and what was not is said.
 
 Everything lies in one folder, in which ``acceptability study cola --restarts`` finds it again. What is finished is not
-taught again, so that a plan that was stopped goes on.
+taught again, so that a plan that was stopped goes on. All that depends on nothing else is taught side by side; then
+what is taught on top of an encoder, which must be known by then.
 """
 
 from __future__ import annotations
@@ -22,9 +23,8 @@ from acceptability.studies.cola_groups import groups
 from acceptability.studies.cola_plan import WANTED, Planned, Size, planned
 from acceptability.studies.cola_splits import find_split, parts
 from acceptability.suites import load_suite
-from acceptability.train import train
 from acceptability.train.checkpoint import atomic
-from acceptability.train.classifiers.restarts import failures, restarts, sampler
+from acceptability.train.classifiers.restarts import Task, carried_out, failures, sampler, tasks_of
 from acceptability.train.ngram import NGram
 from acceptability.train.tick import Tell
 from acceptability.types import Suite
@@ -59,8 +59,8 @@ class Given:
     engine: str = "local"
 
 
-Teach = Callable[[Planned, Given, Path, Tell], None]
-"""Teaches all restarts of a part of the plan into a folder."""
+Teach = Callable[[Sequence[Task], Given, Tell], None]
+"""Teaches restarts side by side."""
 
 
 def carry_out(
@@ -84,16 +84,31 @@ def carry_out(
     kinds = [(read_located(each)[0], each) for each in map(spelled_out, models)]
     lm = next((each for kind, each in kinds if kind == "recurrent"), "")
     given = Given(lm, vectors, tuple(map(str, corpus)), tuple(map(str, dev)), workers, engine)
-    networks = [read_located(each)[1] for kind, each in kinds if kind in _NETWORKS]
+    networks = [_network(each) for kind, each in kinds if kind in _NETWORKS]
     left: list[str] = []
+    waves: dict[bool, list[Planned]] = {False: [], True: []}
     for run in planned(size, networks):
         lacking = [WANTED[each] for each in run.needs if not getattr(given, each)]
         if lacking:
             left.append(f"{run.fills} ({run.name}): needs {' and '.join(lacking)}")
-            continue
-        inside = Path(out) / CLASSIFIERS
-        (teach or _restarts)(_filled(run, given, inside), given, inside / run.name, tell)
+        else:
+            waves[is_transferred(run)].append(run)
+    inside = Path(out) / CLASSIFIERS
+    for follows, runs in waves.items():
+        tasks = [task for run in runs for task in _tasks(_filled(run, given, inside), given, inside / run.name)]
+        (teach or _together)([*tasks, *([] if follows else _word_models(out, given.text))], given, tell)
     return left
+
+
+def _network(model: str) -> str:
+    """Return a transformer as the recipe takes it: its place, or all that is written where options say more."""
+    _, place, options = read_located(model)
+    return model if options else place
+
+
+def is_transferred(run: Planned) -> bool:
+    """Tell whether a part of the plan is taught on top of an encoder that the plan teaches."""
+    return any(_ENCODER.search(str(value)) for value in run.options.values())
 
 
 def spelled_out(model: str) -> str:
@@ -101,12 +116,16 @@ def spelled_out(model: str) -> str:
     return delivered()[model].spelling() if model in delivered() else model
 
 
-def word_models(out: str | Path, text: Sequence[str | Path], tell: Tell = lambda _: None) -> list[str]:
-    """Return n-gram models of a text, trained if they are not there: those of Table 4, of two, three and four words."""
+def word_models(out: str | Path) -> list[str]:
+    """Return the n-gram models of a plan that was carried out with text: those of Table 4, of 2, 3 and 4 words."""
     found = [Path(out) / LANGUAGE_MODELS / f"ngram-{order}" for order in ORDERS]
-    for order, folder in zip(ORDERS, found, strict=True):
-        train(NGram(order=order, vocabulary=_WORDS), text, folder, tell=tell)
-    return [f"ngram:{folder}" for folder in found]
+    return [f"ngram:{folder}" for folder in found if folder.is_dir()]
+
+
+def _word_models(out: str | Path, text: tuple[str, ...]) -> list[Task]:
+    inside = Path(out).resolve() / LANGUAGE_MODELS
+    recipes = {f"ngram-{order}": NGram(order=order, vocabulary=_WORDS) for order in ORDERS if text}
+    return [Task(recipe, inside / name, text=text) for name, recipe in recipes.items()]
 
 
 def own_text(out: str | Path) -> tuple[Path, Path]:
@@ -161,16 +180,17 @@ def _encoder(out: Path, style: str, rank: int) -> Path:
     return ranked[rank - 1].folder
 
 
-def _restarts(run: Planned, given: Given, folder: Path, tell: Tell) -> None:
-    """Teach the restarts: the one place that knows how this is done."""
+def _tasks(run: Planned, given: Given, folder: Path) -> list[Task]:
+    """Return the restarts of a part of the plan."""
     recipe: Any = registry.build(registry.find("recipe", run.kind), run.kind, [], run.options)
     search = sampler(recipe) if run.search else None
-    if run.data == "text":
-        for seed in range(recipe.seed, recipe.seed + run.restarts):
-            drawn = replace(search(seed, recipe) if search else recipe, seed=seed)
-            train(drawn, given.text, folder / f"{run.kind}-{seed}", dev=given.dev, tell=tell)
-        return
-    how: dict[str, Any] = {"workers": given.workers, "engine": given.engine, "search": search, "tell": tell}
-    found = restarts(recipe, [sentences(run.data)], folder, runs=run.restarts, **how)
+    is_text = run.data == "text"
+    known: dict[str, Any] = {"text": given.text, "dev": given.dev} if is_text else {"data": (sentences(run.data),)}
+    return tasks_of(recipe, folder, runs=run.restarts, search=search, **known)
+
+
+def _together(tasks: Sequence[Task], given: Given, tell: Tell) -> None:
+    """Teach restarts side by side, and say which failed."""
+    found = carried_out(tasks, workers=given.workers, engine=given.engine, tell=tell)
     if problem := failures(found):
         raise TrainError(problem)

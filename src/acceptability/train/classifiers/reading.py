@@ -18,7 +18,7 @@ from acceptability.models.recurrent_networks import Network
 from acceptability.models.sentence_networks import SentenceNetwork, lm_states, mixed_layers
 
 _AT_ONCE = 256
-_ROOM = {"cpu": 2 << 30, "cuda": 32 << 30}
+_ROOM = {"cpu": 2 << 30, "cuda": 8 << 30}
 """How many bytes of states are kept; more are computed anew for each batch."""
 
 

@@ -23,9 +23,9 @@ from typing import Any
 from acceptability.errors import EngineError, TrainError
 from acceptability.protocols import Engine
 from acceptability.scoring import as_engine, as_suite
-from acceptability.train.classifiers.course import Course, teach
+from acceptability.train.classifiers.course import teach
 from acceptability.train.classifiers.examples import held_out, read_examples
-from acceptability.train.recipe import FILE
+from acceptability.train.recipe import FILE, train
 from acceptability.train.tick import Tell, Tick
 from acceptability.types import Suite
 
@@ -66,13 +66,20 @@ class Run:
 
 
 @dataclass(frozen=True)
-class _Task:
-    """What one run needs to know, wherever it works."""
+class Task:
+    """What one run needs to know, wherever it works.
 
-    recipe: Course
-    data: tuple[Suite, ...]
+    Args:
+        data: The labelled sentences of a classifier that learns from such.
+        text: The files of a recipe that learns from text, and ``dev`` those that tell it when to stop.
+    """
+
+    recipe: Any
     out: Path
-    licence: str
+    data: tuple[Suite, ...] = ()
+    text: tuple[str, ...] = ()
+    dev: tuple[str, ...] = ()
+    licence: str = ""
 
 
 def restarts(
@@ -100,14 +107,20 @@ def restarts(
         tell: Told how far each run is ("cbow-3: learning"), how it ended ("cbow-3: finished"), and how many have ended
             ("runs").
     """
-    _check(recipe, runs, workers)
     suites = tuple(as_suite(each) for each in data)
     # What is wrong with the sentences would be wrong in every run.
     held_out(read_examples(suites))
-    folder = Path(out).resolve()
+    tasks = tasks_of(recipe, out, runs=runs, search=search, data=suites, licence=licence)
+    return carried_out(tasks, workers=workers, engine=engine, tell=tell)
+
+
+def tasks_of(recipe: Any, out: str | Path, *, runs: int, search: Search | None = None, **known: Any) -> list[Task]:
+    """Return the restarts of a recipe, as yet to be taught; ``known`` is what else a task says."""
+    if "seed" not in {each.name for each in fields(recipe)}:
+        raise TrainError(f"the recipe {recipe.kind} has no seed, so that every restart would be the same")
+    _check_count("runs", runs)
     asked = [_drawn(recipe, recipe.seed + number, search) for number in range(runs)]
-    tasks = [_Task(each, suites, folder / f"{each.kind}-{each.seed}", licence) for each in asked]
-    return _ended(tasks, engine, workers, tell)
+    return [Task(each, Path(out).resolve() / f"{each.kind}-{each.seed}", **known) for each in asked]
 
 
 def sampler(recipe: Any, keep: Sequence[str] = ()) -> Search:
@@ -143,12 +156,9 @@ def failures(runs: Sequence[Run]) -> str | None:
     return f"{len(failed)} of {len(runs)} runs failed: {why}. The same command repeats these and keeps the others."
 
 
-def _check(recipe: Any, runs: int, workers: int | None) -> None:
-    if "seed" not in {each.name for each in fields(recipe)}:
-        raise TrainError(f"the recipe {recipe.kind} has no seed, so that every restart would be the same")
-    for name, value in (("runs", runs), ("workers", 1 if workers is None else workers)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise TrainError(f"{name} is {value!r}; expected a whole number from 1")
+def _check_count(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise TrainError(f"{name} is {value!r}; expected a whole number from 1")
 
 
 def _drawn(recipe: Any, seed: int, search: Search | None) -> Any:
@@ -159,8 +169,15 @@ def _sampled(found: Search, keep: Sequence[str], seed: int, recipe: Any) -> Any:
     return replace(found(seed, recipe), **{name: getattr(recipe, name) for name in keep})
 
 
-def _ended(tasks: Sequence[_Task], engine: str | Engine, workers: int | None, tell: Tell) -> list[Run]:
-    """Return the runs when all have ended, in the order of the tasks."""
+def carried_out(
+    tasks: Sequence[Task],
+    *,
+    workers: int | None = None,
+    engine: str | Engine = "local",
+    tell: Tell = lambda _: None,
+) -> list[Run]:
+    """Return the runs when all have ended, in the order of the tasks, also those that failed."""
+    _check_count("workers", 1 if workers is None else workers)
     runner: Any = as_engine(engine)
     if not hasattr(runner, "calls"):
         raise EngineError(f"the engine {engine!r} scores, but cannot run a training. Take local, or ray.")
@@ -178,14 +195,16 @@ def _ended(tasks: Sequence[_Task], engine: str | Engine, workers: int | None, te
     return [ended[place] for place in range(len(tasks))]
 
 
-def _taught(task: _Task, tell: Tell) -> dict[str, Any]:
+def _taught(task: Task, tell: Tell) -> dict[str, Any]:
     """Teach one run; called in a process of its own."""
+    if task.text:
+        return train(task.recipe, task.text, task.out, dev=task.dev, licence=task.licence, tell=tell)
     return teach(task.recipe, task.data, task.out, licence=task.licence, tell=tell)
 
 
-def _run(task: _Task, told: dict[str, Any] | None, problem: str | None) -> Run:
+def _run(task: Task, told: dict[str, Any] | None, problem: str | None) -> Run:
     """Return the run that a task has become; what was taught elsewhere must have come here."""
-    seed: int = task.recipe.seed  # type: ignore[attr-defined]
+    seed: int = getattr(task.recipe, "seed", 0)
     if told is not None and not (task.out / FILE).is_file():
         problem = f"it was taught, but {task.out} is not on this machine: --out must be a folder that all nodes share"
     return Run(seed, task.out, None if problem else told, problem)
