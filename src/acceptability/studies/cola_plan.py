@@ -94,13 +94,13 @@ _SMALL: dict[str, dict[str, object]] = {
     "transformer": {"epochs": 1},
 }
 _FEW: dict[str, dict[str, object]] = {
-    "real-fake": {"epochs": 3, "hidden": 600, "batch": 256, "sentences": 600_000},
+    "real-fake": {"epochs": 4, "hidden": 1000, "batch": 512, "rate": 1.5e-3, "sentences": 1_000_000},
     "transformer": {"epochs": 5},
 }
 _NAMES = tuple(split.name for split in paper_splits())
 _SCALES: dict[Size, _Scale] = {
     "quick": _Scale(2, 1, 1, 2, (100, 300, 1000), ("orig.", "4", "random-0"), _SMALL, search=False),
-    "short": _Scale(5, 2, 2, 5, SIZES, (*_NAMES, "random-0", "random-1"), _FEW, search=True),
+    "short": _Scale(5, 1, 1, 10, SIZES, (*_NAMES, "random-0", "random-1"), _FEW, search=True),
     "full": _Scale(20, 20, 5, 10, SIZES, (*_NAMES, *(f"random-{seed}" for seed in range(5))), {}, search=True),
 }
 
