@@ -88,19 +88,19 @@ def _reasons(row: str, reasons: Mapping[str, Sequence[Exclusion]], source: str) 
 
 
 def interactions(values: Values) -> Iterator[Cell]:
-    """Yield our names of what accuracy and repulsion say together beside the paper's (Table 3)."""
+    """Yield what we say of accuracy and repulsion together beside what Table 3 has in the same place."""
     for key in values:
         if key[0] == "Table 3":
-            repulsion, accuracy_ = key[1].rpartition(" ")[2], key[2].rpartition(" ")[2]
-            note = "the head of the printed table has accuracy and repulsion the other way round; the text has them so"
-            yield beside(values, key, CLASSES[accuracy_, repulsion], _CLASSES, note=note)
+            right, apart = (each.rpartition(" ")[2] for each in key[1:])
+            yield beside(values, key, CLASSES[right, apart], _CLASSES)
 
 
 def convergence(values: Values, side: Side) -> Iterator[Cell]:
     """Yield how often each model is right, by source (Table 2)."""
     for model in side.models:
         rows = side.of(model=model)
-        groups = {row: (row, part) for row, part in by(rows, lambda each: each.row).items()}
+        found = by(rows, lambda each: each.row)
+        groups = {row: (row, found[row]) for part in side.parts for row in part.original if row in found}
         second = [each for each in rows if each.part == "II"]
         groups |= {BOOK_TOTAL: ("II", second), _TOTAL: ("I, II and III", rows)}
         for row, (label, chosen) in groups.items():

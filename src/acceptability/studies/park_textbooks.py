@@ -88,7 +88,7 @@ def _near(bad: _Read, good: Sequence[_Read]) -> Iterator[tuple[int, int, bool]]:
             continue
         if isinstance(find_target(each.sentence.text, bad.sentence.text), Target):
             is_few = is_turned or ours + theirs <= _MOST
-            yield ours + theirs, place, is_few and (shared >= _LEAST or is_turned)
+            yield max(ours, theirs), place, is_few and (shared >= _LEAST or is_turned)
 
 
 def _words(text: str) -> tuple[str, ...]:

@@ -36,6 +36,11 @@ class Rated:
     unacceptable: float
     pairs: int
 
+    @property
+    def is_fitted(self) -> bool:
+        """Whether the set was chosen so that its mean is the printed one."""
+        return "fitted" in self.evidence
+
 
 def types_of_examples() -> Mapping[str, str]:
     """Return the type of each example that has one.
