@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from acceptability.cli import app
 from acceptability.errors import SpellingError, SuiteError
 from acceptability.home import local_data
 from acceptability.measures.interaction import CLASSES
@@ -125,3 +128,17 @@ def test_a_suite_that_cannot_be_used_is_refused(data: Path, tmp_path: Path) -> N
     single.write_text("text,label\nCats sleep.,1\n")
     with pytest.raises(SuiteError, match="no contrasts"):
         study("park", suite_i=single)
+
+
+def test_the_command_takes_the_suite(data: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "mine.csv"
+    mine.write_text("good,bad\nThe dog barks.,The dog bark.\n")
+    command = ["study", "park", "--suite-i", str(mine), "--table", "Table 1", "--json"]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0, done.output
+    rows = {(row["row"], row["column"]): row["ours"] for row in json.loads(done.stdout)}
+    assert rows["I: mine.csv", "manipulated"] == "2"
+    for name in ("adc", "mine.toml"):
+        refused = CliRunner().invoke(app, ["study", name, "--suite-i", str(mine)])
+        assert isinstance(refused.exception, SpellingError)
+        assert "suite" in str(refused.exception)

@@ -36,7 +36,7 @@ def regressions(values: Values, side: Side) -> Iterator[Cell]:
     yield from _tested(values, side, "logistic regression, correctness", test)
     if len(side.models) == 1:
         note = "needs a second model: the version is which of two models it is"
-        yield from _cells(values, side, "logistic regression, version", dict.fromkeys(_LOGISTIC), note)
+        yield from _cells(values, side, "logistic regression, version", {_LOGISTIC[0]: None}, note)
     for model in side.models[1:]:
         yield from _version(values, side, [each for each in rows if each.model in (side.models[0], model)], model)
 
@@ -82,7 +82,7 @@ def _tested(values: Values, side: Side, row: str, test: Callable[[], Numbers], n
     try:
         numbers = test()
     except (Undefined, MissingExtra) as error:
-        numbers, note = dict.fromkeys(_LOGISTIC), str(error)
+        numbers, note = {_LOGISTIC[0]: None}, str(error)
     yield from _cells(values, side, row, numbers, note)
 
 

@@ -74,11 +74,17 @@ def left_out(parts: Sequence[Part]) -> Iterator[Cell]:
 
 
 def left_out_by(side: Side) -> Iterator[Cell]:
-    """Yield how many pairs each model was not asked about, for each reason."""
+    """Yield how many pairs each model was not asked about, for each reason; and how many it cannot tell apart."""
     for model in side.models:
         for part in side.parts:
-            reasons = {"pairs": side.found[model, part.name].exclusions}
-            yield from _reasons(f"{model}, {side.name}: {part.name}", reasons, f"re-scored with {model}")
+            row, source, found = (
+                f"{model}, {side.name}: {part.name}",
+                f"re-scored with {model}",
+                side.found[model, part.name],
+            )
+            yield from _reasons(row, {"pairs": found.exclusions}, source)
+            for note in found.notes()[len(counted(found.exclusions)) :]:
+                yield Cell("Left out", row, "pairs: kept, but tied", None, note.partition(" ")[0], source, None, note)
 
 
 def _reasons(row: str, reasons: Mapping[str, Sequence[Exclusion]], source: str) -> Iterator[Cell]:
