@@ -26,7 +26,7 @@ from acceptability.scoring import Progress
 from acceptability.stats.bootstrap import Bootstrap
 from acceptability.stats.ranks import rank_sum
 from acceptability.studies.cells import Cell, Key, Printed, beside, not_compared, printed
-from acceptability.studies.park_judged import Side, ask
+from acceptability.studies.park_judged import Side, ask, single_tokens
 from acceptability.studies.park_statistics import accuracies, figures, ratings, regressions, variance
 from acceptability.studies.park_suites import INQUIRY, suites
 from acceptability.studies.park_tables import classes, convergence, counts, interactions, kinds, left_out, left_out_by
@@ -82,7 +82,7 @@ def _of_side(values: Values, rated: Sequence[Rated], side: Side) -> Iterator[Cel
     yield from figures(side)
     yield from ratings(values, rated, accuracies(side), side.name, side.source)
     for model in side.models:
-        yield from _by_edit(side.found[model, "III"], model, side)
+        yield from _by_edit(single_tokens(side.found[model, "III"]), model, side)
 
 
 def _number(values: Values, key: Key) -> float:

@@ -1,19 +1,26 @@
-"""What a user's models make of the three suites of Park, Park and Song (2021), one row a model and contrast."""
+"""What a user's models make of the three suites of Park, Park and Song (2021), one row a model and contrast.
+
+As in the paper a pair is left out if a masked word is not in the model's vocabulary, unless it was made up on purpose
+("sleeped"). A target of several words counts: they are masked together and their log-probabilities added up.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from acceptability.contrasts import TargetContrasts, target_contrasts
 from acceptability.measures.contrast import Directionality, Repulsion
 from acceptability.protocols import Engine
-from acceptability.scoring import Progress
+from acceptability.scoring import Progress, tokens
 from acceptability.studies.park_suites import Part
 from acceptability.studies.park_types import types_of_examples
-from acceptability.types import Contrast
+from acceptability.suites.targets import REGION, Exclusion, pieces
+from acceptability.types import Contrast, TokenScores
+
+_SPLIT = "a word of the target is several tokens"
 
 
 @dataclass(frozen=True)
@@ -63,10 +70,39 @@ def ask(
     found, rows = {}, []
     for model in models:
         for part in parts:
-            said = target_contrasts(part.pairs, model, side=side, engine=engine, progress=progress)
+            said = _of_known_words(
+                target_contrasts(part.pairs, model, side=side, multi_token=True, engine=engine, progress=progress),
+                model,
+                engine,
+            )
             found[model, part.name] = said
             rows += _rows(model, part, said)
     return Side(side, tuple(models), tuple(parts), found, tuple(rows))
+
+
+def _of_known_words(found: TargetContrasts, model: str, engine: str | Engine) -> TargetContrasts:
+    """Return the contrasts whose targets have as many tokens as words and marks; made-up words may have more."""
+    suite = found.suite
+    said = {sentence.id: each for sentence, each in tokens(suite, model, region=REGION, engine=engine)}
+
+    def is_split(name: str) -> bool:
+        text = suite.by_id[name].text[slice(*suite.by_id[name].regions[REGION])]
+        return isinstance(each := said[name], TokenScores) and len(each.tokens) > len(pieces(text))
+
+    split = {
+        each.id: each
+        for each in suite.contrasts
+        if not each.tags.get("nonword") and (is_split(each.better) or is_split(each.worse))
+    }
+    kept = tuple(each for each in suite.contrasts if each.id not in split)
+    left_out = tuple(Exclusion(_SPLIT, each.tags["contrast"]) for each in split.values())
+    return TargetContrasts(replace(suite, contrasts=kept), found.scores, (*found.exclusions, *left_out))
+
+
+def single_tokens(found: TargetContrasts) -> TargetContrasts:
+    """Return the contrasts whose targets are one token each, as ``acceptability contrasts`` has them."""
+    kept = tuple(each for each in found.suite.contrasts if each.tags["tokens"] == "1")
+    return replace(found, suite=replace(found.suite, contrasts=kept))
 
 
 def _rows(model: str, part: Part, said: TargetContrasts) -> list[Judged]:
