@@ -2,33 +2,65 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from acceptability.cli import app
+from acceptability.errors import SpellingError, SuiteError
+from acceptability.home import local_data
+from acceptability.measures.interaction import CLASSES
 from acceptability.studies import study
 from acceptability.studies.cells import printed
 from acceptability.studies.park import types
 
 Cells = dict[tuple[str, str, str], object]
 
+INSIDE = {
+    ("Table 1", "Total", "original"),
+    ("Examples", "11 must not, must not do", "repulsion"),
+    ("Section 3.2", "logistic regression, version", "z"),
+    ("Section 3.2", "logistic regression, correctness", "z"),
+    ("Section 3.3", "unacceptable, below against above", "r"),
+}
+"""Printed numbers that do not follow from other printed numbers."""
 
-@pytest.fixture
-def cells(data: Path) -> Cells:
-    return {(cell.table, cell.row, cell.column): cell for cell in study("park")}
+
+@pytest.fixture(scope="module")
+def cells() -> Cells:
+    if local_data() is None:
+        pytest.skip("the published data are not here: set ACCEPTABILITY_DATA")
+    found = study("park")
+    cells = {(cell.table, cell.row, cell.column): cell for cell in found}
+    assert len(cells) == len(found)
+    return cells
 
 
 def test_what_agrees_and_what_does_not(cells: Cells) -> None:
-    contradictions = {key for key, cell in cells.items() if cell.agrees is False}
-    assert contradictions == {
-        ("Table 1", "Total", "original"),
-        ("Examples", "11 must not, must not do", "repulsion"),
-        ("Section 3.2", "logistic regression, version", "z"),
-        ("Section 3.2", "logistic regression, correctness", "z"),
-        ("Section 3.3", "unacceptable, below against above", "r"),
-    }
+    follows = {key: cell for key, cell in cells.items() if cell.source == "printed numbers"}
+    assert {key for key, cell in follows.items() if cell.agrees is False} == INSIDE
     assert all(cell.note for cell in cells.values() if cell.agrees is False)
-    assert sum(cell.agrees is True for cell in cells.values()) == 82
+    assert sum(cell.agrees is True for cell in follows.values()) == 80
+    assert sum(cell.agrees is True for cell in cells.values()) == 94
+    assert sum(cell.agrees is False for cell in cells.values()) == 16
+
+
+def test_the_printed_table_3_has_its_axes_swapped(cells: Cells) -> None:
+    found = {key[1:]: cell for key, cell in cells.items() if key[0] == "Table 3"}
+    assert len(found) == 9
+    for (row, column), cell in found.items():
+        accuracy, repulsion = row.rpartition(" ")[2], column.rpartition(" ")[2]
+        assert cell.ours == CLASSES[accuracy, repulsion]
+        assert cell.paper == CLASSES[repulsion, accuracy]
+        assert cell.agrees is (accuracy == repulsion)
+
+
+def test_table_4_lists_every_error_that_table_2_counts(cells: Cells) -> None:
+    cell = cells["Table 4", "all types", "wrong"]
+    assert cell.ours == "518"
+    assert "518" in cell.note
 
 
 def test_all_22_classes_are_the_papers(cells: Cells) -> None:
@@ -53,10 +85,23 @@ def test_numbers_that_are_not_reproducible_have_ours_beside_them(cells: Cells) -
     assert "not printed" in missing.note
 
 
-def test_published_ratings_are_those_that_the_paper_prints(cells: Cells) -> None:
-    found = [cell for cell in cells.values() if cell.source == "published ratings"]
-    assert [cell.ours for cell in found] == pytest.approx([-0.839, -0.459], abs=5e-4)
-    assert all(cell.agrees for cell in found)
+def test_counts_stand_beside_the_papers_in_its_unit(cells: Cells) -> None:
+    ours = {key[1:]: (cell.paper, cell.ours) for key, cell in cells.items() if cell.source == "our suites"}
+    assert ours["I: ours", "original"] == ("196", "196")
+    assert ours["II", "original"] == ("2,895", "2,746")
+    assert ours["II", "manipulated"] == ("794", "528")
+    assert ours["III: Sprouse et al. (2013)", "manipulated"] == ("1,468", "1,520")
+    assert ours["I, II and III", "manipulated"] == ("2,448", "2,244")
+    assert cells["Table 1", "III: Sprouse et al. (2013)", "original"].agrees is True
+    assert cells["Table 1", "III: Sprouse et al. (2013)", "manipulated"].agrees is None
+
+
+def test_ratings_of_our_types_give_nearly_the_papers_tests(cells: Cells) -> None:
+    of = "the paper's accuracies: {}acceptable, below against above"
+    assert cells["Section 3.3", of.format(""), "W"].ours == 64
+    assert cells["Section 3.3", of.format("un"), "W"].ours == 26
+    assert cells["Section 3.3", of.format("un"), "p"].ours < 0.05 < cells["Section 3.3", of.format(""), "p"].ours
+    assert cells["Figure 4", "the paper's accuracies: below, unacceptable", "n"].ours == "9"
 
 
 def test_there_are_22_types_and_all_that_is_printed_is_used_or_given() -> None:
@@ -65,16 +110,35 @@ def test_there_are_22_types_and_all_that_is_printed_is_used_or_given() -> None:
     assert sum(column == "rating of the unacceptable" for _, _, column in values) == 22
 
 
-def test_a_users_model_is_asked_about_linguistic_inquiry(data: Path) -> None:
-    told: list[tuple[str, int, int]] = []
-    found = study("park", ["uniform"], progress=lambda *each: told.append(each))
-    ours = [cell for cell in found if cell.source == "re-scored with uniform"]
-    rows = {cell.row for cell in ours}
-    assert {f"uniform, {side}: {name}" for side in ("left", "right") for name in ("all", "movement")} <= rows
-    cells = {(cell.row, cell.column): cell for cell in ours}
-    assert cells["uniform, left: all", "repulsion"].ours == 0
-    assert cells["uniform, left: all", "directionality"].ours == 0
-    assert int(cells["uniform, left: all", "pairs"].ours) > 500
-    assert cells["uniform, left: all", "class"].ours == "weakly mis-learned"
-    assert all(cell.agrees is None for cell in ours)
-    assert told[-1][1] == told[-1][2]
+def test_a_suite_of_ones_own_takes_the_place_of_ours(data: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "mine.csv"
+    mine.write_text("good,bad,kind\nThe dog barks.,The dog bark.,agreement\nCats sleep.,Cat sleep here now.,none\n")
+    found = {(cell.row, cell.column): cell.ours for cell in study("park", suite_i=mine) if cell.source == "our suites"}
+    assert found["I: mine.csv", "original"] == "4"
+    assert found["I: mine.csv", "manipulated"] == "2"
+    assert found["I", "pairs: more than one difference"] == "1"
+
+
+def test_a_suite_that_cannot_be_used_is_refused(data: Path, tmp_path: Path) -> None:
+    with pytest.raises(SpellingError, match="leave --suite-i away"):
+        study("adc", suite_i=tmp_path / "mine.csv")
+    with pytest.raises(SuiteError, match="cannot read"):
+        study("park", suite_i=tmp_path / "mine.csv")
+    single = tmp_path / "single.csv"
+    single.write_text("text,label\nCats sleep.,1\n")
+    with pytest.raises(SuiteError, match="no contrasts"):
+        study("park", suite_i=single)
+
+
+def test_the_command_takes_the_suite(data: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "mine.csv"
+    mine.write_text("good,bad\nThe dog barks.,The dog bark.\n")
+    command = ["study", "park", "--suite-i", str(mine), "--table", "Table 1", "--json"]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0, done.output
+    rows = {(row["row"], row["column"]): row["ours"] for row in json.loads(done.stdout)}
+    assert rows["I: mine.csv", "manipulated"] == "2"
+    for name in ("adc", "mine.toml"):
+        refused = CliRunner().invoke(app, ["study", name, "--suite-i", str(mine)])
+        assert isinstance(refused.exception, SpellingError)
+        assert "suite" in str(refused.exception)

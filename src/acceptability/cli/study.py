@@ -79,6 +79,9 @@ def command(
         list[Path] | None,
         typer.Option("--restarts", help="A folder of classifiers taught from several seeds, for a paper; repeatable."),
     ] = None,
+    suite_i: Annotated[
+        Path | None, typer.Option("--suite-i", help="For park: a file of pairs in the place of its first suite.")
+    ] = None,
     train: Annotated[
         bool, typer.Option("--train", help="For cola: teach its classifiers first, into --out; goes on if stopped.")
     ] = False,
@@ -109,17 +112,10 @@ def command(
     if name in registry.names("study") and not Path(name).is_file():
         if page:
             raise SpellingError("--page is for a study in a TOML file")
-        models, given = model or [], _Given(corpus or [], restarts or [])
+        models, given = model or [], _Given(corpus or [], restarts or [], suite_i)
         if train or quick or short:
-            plan = _Plan(
-                "quick" if quick else "short" if short else "full",
-                out,
-                corpus or [],
-                dev or [],
-                vectors,
-                workers,
-                engine,
-            )
+            size: Size = "quick" if quick else "short" if short else "full"
+            plan = _Plan(size, out, corpus or [], dev or [], vectors, workers, engine)
             models, given = _taught(name, plan, models, given)
         elif out or dev or vectors or workers or engine != "local":
             raise SpellingError("--out, --dev, --vectors, --workers and --engine go with --train")
@@ -131,6 +127,7 @@ def command(
         or csv
         or corpus
         or restarts
+        or suite_i
         or train
         or quick
         or short
@@ -140,7 +137,7 @@ def command(
         or workers
         or engine != "local"
     ):
-        options = "--table, --csv, --corpus, --restarts, --train and what goes with it"
+        options = "--table, --csv, --corpus, --restarts, --suite-i, --train and what goes with it"
         raise SpellingError(f"{options} are for a paper's study, and {name} is none")
     elif not Path(name).suffix:
         registry.find("study", name)
@@ -154,6 +151,7 @@ class _Given:
 
     corpus: list[Path]
     restarts: list[Path]
+    suite_i: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -219,7 +217,8 @@ def _paper(name: str, models: list[str], given: _Given, table: str | None, csv: 
     if csv:
         check_rows_file(csv)
     with progress_bar() as progress:
-        cells = study(name, models, corpus=given.corpus, restarts=given.restarts, progress=progress)
+        what: dict[str, Any] = {"corpus": given.corpus, "restarts": given.restarts, "suite_i": given.suite_i}
+        cells = study(name, models, **what, progress=progress)
     found = _of_table(cells, table)
     rows = [cell.as_row() for cell in found]
     if as_json:

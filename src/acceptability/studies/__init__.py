@@ -17,7 +17,11 @@ from acceptability.protocols import Engine
 from acceptability.scoring import Progress
 from acceptability.studies.cells import Cell
 
-_USELESS = {"corpus": "measures nothing on text of yours", "restarts": "has no rows of restarts"}
+_USELESS = {
+    "corpus": "measures nothing on text of yours",
+    "restarts": "has no rows of restarts",
+    "suite_i": "has no suite of yours",
+}
 
 
 class Study(Protocol):
@@ -39,6 +43,7 @@ def study(
     *,
     corpus: Sequence[str | Path] = (),
     restarts: Sequence[str | Path] = (),
+    suite_i: str | Path | None = None,
     engine: str | Engine = "local",
     progress: Progress | None = None,
 ) -> list[Cell]:
@@ -47,10 +52,11 @@ def study(
     Args:
         corpus: Files and folders of text to measure the models on, for a study that does.
         restarts: Folders of classifiers that were taught from several seeds, for a study that has such rows.
+        suite_i: A file of pairs in the place of a paper's first suite, for park.
     """
     found: Study = registry.find("study", name)
-    options = {name: each for name, each in (("corpus", corpus), ("restarts", restarts)) if each}
+    options = {name: each for name, each in (("corpus", corpus), ("restarts", restarts), ("suite_i", suite_i)) if each}
     for option in options:
         if option not in signature(found).parameters:
-            raise SpellingError(f"the study {name!r} {_USELESS[option]}: leave --{option} away")
+            raise SpellingError(f"the study {name!r} {_USELESS[option]}: leave --{option.replace('_', '-')} away")
     return found(models, engine=engine, progress=progress, **options)

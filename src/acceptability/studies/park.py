@@ -3,7 +3,8 @@
 What follows from the numbers that the paper prints: sums, shares, the classes of Table 3 over the rows of
 Table 4, statistics from coefficients, the rank-sum test of error types. The paper's suites are unpublished
 (DeKeyser's items, hand-made counterparts to CoLA, a selection of Linguistic Inquiry), so a user's models are
-asked about the Linguistic Inquiry pairs of LI-Adger by our protocol.
+asked about what comes nearest (``park_suites``): a file of the user's or 98 pairs of ours, the pairs that stand in
+CoLA's four textbooks, and the pairs of Linguistic Inquiry in LI-Adger. The error types are ours (``park_types``).
 
 The paper counts sentences, that is, twice the pairs; Table 4 pools both BERTs, so 8 pairs are 32.
 """
@@ -12,17 +13,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
-from acceptability.contrasts import Group, groups, target_contrasts
+from acceptability.contrasts import Group, TargetContrasts, groups
 from acceptability.measures.contrast import repulsion
 from acceptability.measures.interaction import ErrorType, error_types, interaction
 from acceptability.protocols import Engine
 from acceptability.scoring import Progress
 from acceptability.stats.bootstrap import Bootstrap
 from acceptability.stats.ranks import rank_sum
-from acceptability.studies.cells import Cell, Key, Printed, beside, printed
+from acceptability.studies.cells import Cell, Key, Printed, beside, not_compared, printed
+from acceptability.studies.park_judged import Side, ask, single_tokens
+from acceptability.studies.park_statistics import accuracies, figures, ratings, regressions, variance
+from acceptability.studies.park_suites import INQUIRY, suites
+from acceptability.studies.park_tables import classes, convergence, counts, interactions, kinds, left_out, left_out_by
+from acceptability.studies.park_tables import error_types as error_types_of
+from acceptability.studies.park_types import Rated, rated_types
 from acceptability.suites import load_suite
 from acceptability.types import Suite
 
@@ -34,19 +43,46 @@ _SUITES = {
     "Total": ("DeKeyser (2000)", "Subtotal of II", "Sprouse et al. (2013)"),
 }
 _RATED = "rating of the unacceptable"
-_TYPES = {"3 who the hell, interrogative": "33.1.denDikken.71a.*", "20 VP fronting": "34.1.phillips.96a.*"}
-"""Types of LI-Adger that the printed ratings identify."""
+_RATINGS = "published ratings"
+_FITTED = "fitted to what is printed, and so no test of it"
 
 
-def cells(models: Sequence[str], *, engine: str | Engine = "local", progress: Progress | None = None) -> list[Cell]:
-    """Return what follows from the paper's printed numbers, and how a user's models do on Linguistic Inquiry."""
-    values, suite = printed("park"), load_suite("li_adger")
+def cells(
+    models: Sequence[str],
+    *,
+    suite_i: str | Path | None = None,
+    engine: str | Engine = "local",
+    progress: Progress | None = None,
+) -> list[Cell]:
+    """Return what follows from the paper's printed numbers, the suites, and how a user's models do on them.
+
+    Args:
+        suite_i: A file of pairs for suite I; 98 pairs of ours without it.
+    """
+    values, inquiry = printed("park"), linguistic_inquiry()
+    parts, rated = suites(inquiry, suite_i), rated_types(inquiry)
     found = [*_sums(values), *_shares(values), *_examples(values), *_regressions(values), *_anova(values)]
-    found += [*_classes(values), *_rank_sum(values), *_ratings(values, suite)]
-    asked = _linguistic_inquiry(suite)
-    return found + [
-        cell for model in models for side in ("left", "right") for cell in _asked(asked, model, side, engine, progress)
-    ]
+    found += [*_classes(values), *_rank_sum(values), *_all_wrong(values), *_ratings(values, rated)]
+    theirs = {each.name: each.accuracy for each in types(values)}
+    found += [*counts(values, parts), *left_out(parts), *interactions(values)]
+    found += ratings(values, rated, theirs, "the paper's accuracies", _RATINGS)
+    sides = [ask(parts, models, side, engine, progress) for side in ("left", "right")] if models else []
+    return found + [cell for side in sides for cell in _of_side(values, rated, side)]
+
+
+def _of_side(values: Values, rated: Sequence[Rated], side: Side) -> Iterator[Cell]:
+    """Yield all that the models give with the target on one side of insertions and deletions."""
+    yield from left_out_by(side)
+    yield from convergence(values, side)
+    yield from kinds(side)
+    yield from classes(side)
+    yield from error_types_of(values, side)
+    yield from regressions(values, side)
+    yield from variance(values, side)
+    yield from figures(side)
+    yield from ratings(values, rated, accuracies(side), side.name, side.source)
+    for model in side.models:
+        yield from _by_edit(single_tokens(side.found[model, "III"]), model, side)
 
 
 def _number(values: Values, key: Key) -> float:
@@ -146,25 +182,46 @@ def _rank_sum(values: Values) -> Iterator[Cell]:
     yield beside(values, (table, "acceptable, below against above", "W"), None, _PRINTED)
 
 
-def _ratings(values: Values, suite: Suite) -> Iterator[Cell]:
-    """Yield the mean ratings of types that can be told from the published ones."""
-    for row, name in _TYPES.items():
-        rated = [each.rating for each in suite.sentences if each.tags["type"] == name and each.rating is not None]
-        yield beside(values, ("Table 4", row, _RATED), float(np.mean(rated)), "published ratings", note=name)
+def _all_wrong(values: Values) -> Iterator[Cell]:
+    """Yield how many sentences of Table 4 are wrong: it lists every error in suite III, and Table 2 has as many."""
+    wrong = sum(n - correct for correct, n in (_counts(values, key) for key in _correct_of("Table 4", values)))
+    of_three = [_counts(values, ("Table 2", INQUIRY, f"{model} BERT correct")) for model in ("base", "large")]
+    theirs = sum(n - correct for correct, n in of_three)
+    note = f"Table 2 leaves {theirs} sentences of suite III wrong"
+    yield Cell("Table 4", "all types", "wrong", None, str(wrong), _PRINTED, None, note)
 
 
-def _linguistic_inquiry(suite: Suite) -> Suite:
+def _correct_of(table: str, values: Values) -> list[Key]:
+    return [key for key in values if key[0] == table and key[2] == "correct"]
+
+
+def _ratings(values: Values, rated: Sequence[Rated]) -> Iterator[Cell]:
+    """Yield the mean ratings of our types beside those that section 3.3 prints."""
+    for each in rated:
+        key = "Table 4", each.name, _RATED
+        told = f"{', '.join(each.ids)} ({each.evidence})"
+        if each.is_fitted:
+            yield not_compared(values, key, each.unacceptable, _RATINGS, note=f"{_FITTED}; {told}")
+            continue
+        cell = beside(values, key, each.unacceptable, _RATINGS, note=told)
+        gap = abs(each.unacceptable - _number(values, key))
+        yield cell if cell.agrees else replace(cell, note=f"{gap:.3f} from what is printed; {told}")
+
+
+def linguistic_inquiry() -> Suite:
+    """Return the sentences and pairs of Linguistic Inquiry in LI-Adger."""
+    suite = load_suite("li_adger")
     contrasts = tuple(each for each in suite.contrasts if each.tags.get("source") == "LI")
     sentences = tuple(each for each in suite.sentences if each.tags["source"] == "LI")
     return Suite("li_adger/LI", sentences, contrasts)
 
 
-def _asked(suite: Suite, model: str, side: str, engine: str | Engine, progress: Progress | None) -> Iterator[Cell]:
+def _by_edit(found: TargetContrasts, model: str, side: Side) -> Iterator[Cell]:
     """Yield how a model does on the pairs of Linguistic Inquiry, by kind of edit."""
-    found = target_contrasts(suite, model, side=side, engine=engine, progress=progress)
-    note = f"{len(found.suite.contrasts)} of {len(suite.contrasts)} pairs; the paper's selection is unpublished"
+    whole = len(side.parts[-1].pairs.contrasts)
+    note = f"{len(found.suite.contrasts)} of {whole} pairs; the paper's selection is unpublished"
     for each in groups(found, "edit", bootstrap=Bootstrap(0)):
-        row = f"{model}, {side}: {each.name.removeprefix('edit=')}"
+        row = f"{model}, {side.name}: {each.name.removeprefix('edit=')}"
         for column, ours in _columns(each).items():
             yield Cell("Linguistic Inquiry pairs", row, column, None, ours, f"re-scored with {model}", None, note)
 
