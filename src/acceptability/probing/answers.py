@@ -53,17 +53,17 @@ def most_frequent(part: Part, labels: Labels) -> Labels:
 def _columns(labels: Labels) -> Floats:
     count = int(labels.max()) + 1
     if count <= 2:
-        return (labels == 1).astype(np.float64)[:, None]
-    return (labels[:, None] == np.arange(count)).astype(np.float64)
+        return np.asarray(labels == 1, np.float64)[:, None]
+    return np.asarray(labels[:, None] == np.arange(count), np.float64)
 
 
 def _decided(logits: Floats) -> Labels:
     if logits.shape[1] == 1:
         return (logits[:, 0] > 0).astype(np.int64)
-    return logits.argmax(1).astype(np.int64)
+    return np.asarray(logits.argmax(1), np.int64)
 
 
-def correlation(predicted: Floats, labels: Floats) -> float:
+def correlation(predicted: Labels, labels: Labels) -> float:
     """Return Matthews' correlation of predicted and true classes, for two classes or more (Gorodkin 2004).
 
     Where all predictions are the same it is 0 by convention; where all labels are, it is undefined.
@@ -72,8 +72,8 @@ def correlation(predicted: Floats, labels: Floats) -> float:
     0.5773502691896258
     """
     count = int(max(predicted.max(initial=0), labels.max(initial=0))) + 1
-    said = np.bincount(predicted.astype(np.int64), minlength=count).astype(np.float64)
-    true = np.bincount(labels.astype(np.int64), minlength=count).astype(np.float64)
+    said = np.bincount(predicted, minlength=count).astype(np.float64)
+    true = np.bincount(labels, minlength=count).astype(np.float64)
     n, right = float(len(labels)), float((predicted == labels).sum())
     if n * n == true @ true:
         raise Undefined("the sentences are all of one class")
@@ -86,7 +86,7 @@ class _Correlation:
     """The correlation as the bootstrap asks for it."""
 
     def value(self, units: Units) -> float:
-        return correlation(units["predicted"], units["label"])
+        return correlation(units["predicted"].astype(np.int64), units["label"].astype(np.int64))
 
 
 def correlation_interval(predicted: Labels, labels: Labels, items: NDArray[np.int64], how: Bootstrap) -> Interval:

@@ -115,7 +115,8 @@ def _limited(
     groups = list(_groups(sentences, by).values())
     rows = limited(groups, items_of(suite, sentences), published(sentences), limit, seed)
     what = f"of each {by}" if by else "in all"
-    note = f"limited to at most {limit} sentences {what}, whole items drawn with seed {seed}: {len(rows)} of {len(sentences)}"
+    drawn = f"whole items drawn with seed {seed}: {len(rows)} of {len(sentences)}"
+    note = f"limited to at most {limit} sentences {what}, {drawn}"
     return [sentences[row] for row in rows], (note,)
 
 

@@ -1,8 +1,8 @@
 """Light classifiers: logistic regression with an L2 penalty, several at once, the same on every run.
 
-The loss is the mean negative log-likelihood plus strength/2 times the squared weights of standardised features. Features
-are first turned into their principal directions, which changes nothing in the solution and leaves no more numbers than
-sentences; there the curvature is known in advance, and L-BFGS needs few steps. All in float64.
+The loss is the mean negative log-likelihood plus strength/2 times the squared weights of standardised features.
+Features are first turned into their principal directions, which changes nothing in the solution and leaves no more
+numbers than sentences; there the curvature is known in advance, and L-BFGS needs few steps. All in float64.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from acceptability.probing.descent import lowest
 from acceptability.types import Floats
 
 STRENGTHS = (1.0, 0.1, 0.01, 0.001, 0.0001)
 """The penalties that are tried, the strongest first."""
 
 _LEAST = 1e-10
-_STEPS = 500
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,26 +76,20 @@ def fitted(given: Turned, answers: Floats, strength: float, start: Probe | None 
     Args:
         start: Where to begin, such as the classifiers of a stronger penalty; it changes only how long it takes.
     """
-    from scipy.optimize import minimize
-
-    n, count = answers.shape
-    # In these units the curvature is at most 1 in every direction.
-    unit = np.sqrt(0.25 * given.spread + strength)[:, None]
+    # In these units the curvature is at most about 1 in every direction.
+    unit = np.concatenate([[0.5], np.sqrt(0.25 * given.spread + strength)])[:, None]
     first = start or _ignorant(given, answers)
 
-    def loss(flat: Floats) -> tuple[float, Floats]:
-        scaled = flat.reshape(-1, count)
-        weights, offsets = scaled[1:] / unit, scaled[0] * 2
+    def loss(scaled: Floats) -> tuple[Floats, Floats]:
+        offsets, weights = np.split(scaled / unit, [1])
         logits = given.values @ weights + offsets
-        lost = np.logaddexp(0.0, logits).sum() - (answers * logits).sum()
-        wrong = (_yes(logits) - answers) / n
-        slopes = (given.values.T @ wrong + strength * weights) / unit
-        return lost / n + strength / 2 * (weights**2).sum(), np.vstack([wrong.sum(0) * 2, slopes]).ravel()
+        lost = (np.logaddexp(0.0, logits) - answers * logits).mean(0) + strength / 2 * (weights**2).sum(0)
+        wrong = (_yes(logits) - answers) / len(answers)
+        slopes = np.vstack([wrong.sum(0), given.values.T @ wrong + strength * weights])
+        return lost, slopes / unit
 
-    begin = np.vstack([first.offsets / 2, first.weights * unit]).ravel()
-    options = {"maxiter": _STEPS, "maxcor": 20, "gtol": 1e-6, "ftol": 1e-10}
-    found = minimize(loss, begin, jac=True, method="L-BFGS-B", options=options).x.reshape(-1, count)
-    return Probe(found[1:] / unit, found[0] * 2)
+    found = lowest(loss, np.vstack([first.offsets, first.weights]) * unit) / unit
+    return Probe(found[1:], found[0])
 
 
 def held_out_losses(

@@ -24,6 +24,7 @@ from acceptability.stats.bootstrap import Bootstrap
 from acceptability.types import Suite
 
 MAJORITY = "majority"
+_CONTROLS = 3
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,8 @@ class ProbeScore:
         group: The value of the tag that sentences were grouped by; "all" where they were not.
         mcc: Matthews' correlation of predicted and true values on test sentences; None where it is undefined, and
             ``reason`` says why. That of the baseline "majority" is 0 by definition.
-        control: The same for the control task; ``selectivity`` is what the factor has above it.
+        control: The same for the control task, the mean over three random labellings; ``selectivity`` is what the
+            factor has above it.
         train: How many sentences the probe learnt from; with several folds, in the smallest training.
         test: How many sentences it was tested on; with several folds, all of them, each once.
         low, high: The interval of ``mcc``, items drawn anew.
@@ -139,18 +141,15 @@ class _Asked:
 
     def scores(self, layer: int, features: NDArray[np.float32], field: Field, signature: str) -> Iterator[ProbeScore]:
         """Yield the score of each factor in a layer, on a group."""
-        tasks = {factor: self._labels(factor, field) for factor in self.plan.labels if not self._reason(factor, field)}
-        controls = {factor: self._control(labels, field) for factor, labels in tasks.items()} if self.control else {}
-        asked = [*tasks.values(), *controls.values()]
-        said = _joined([answered(features, part, asked) for part in field.parts]) if asked else []
+        tasks = {factor: self._tasks(factor, field) for factor in self.plan.labels if not self._reason(factor, field)}
+        asked = [labels for several in tasks.values() for labels in several]
+        answers = iter(_joined([answered(features, part, asked) for part in field.parts]) if asked else [])
         for factor in self.plan.labels:
             blank = self._blank(factor, layer, field, signature)
-            if factor not in tasks:
+            if factor in tasks:
+                yield self._scored(blank, field, [(next(answers), labels) for labels in tasks[factor]])
+            else:
                 yield replace(blank, accuracy=1.0, reason=self._reason(factor, field))
-                continue
-            place = list(tasks).index(factor)
-            against = (said[len(tasks) + place], controls[factor]) if controls else None
-            yield self._scored(blank, field, said[place], tasks[factor], against)
 
     def guesses(self) -> Iterator[ProbeScore]:
         """Yield what the most frequent value reaches: its correlation is 0 by definition."""
@@ -166,8 +165,11 @@ class _Asked:
                     reason=reason,
                 )
 
-    def _labels(self, factor: str, field: Field) -> Labels:
-        return self.plan.labels[factor]
+    def _tasks(self, factor: str, field: Field) -> list[Labels]:
+        """Return the labels of a factor, and then those of its control tasks."""
+        labels = self.plan.labels[factor]
+        count = _CONTROLS if self.control else 0
+        return [labels, *(self._control(labels, field, f"{self.seed} {factor} {each}") for each in range(count))]
 
     def _reason(self, factor: str, field: Field) -> str | None:
         """Return why there is nothing to tell: all sentences to learn from, or to be tested on, have one value."""
@@ -177,12 +179,12 @@ class _Asked:
                 return f"all {what} sentences have {factor}={self.plan.classes[factor][different[0]]}"
         return None
 
-    def _control(self, labels: Labels, field: Field) -> Labels:
+    def _control(self, labels: Labels, field: Field, seed: str) -> Labels:
         """Return the labels of the control task; what the probes of this group do not see is 0."""
         rows = np.unique(np.concatenate([np.concatenate([p.train, p.held_out, p.test]) for p in field.parts]))
         texts = [self.plan.sentences[row].text for row in rows]
         found = np.zeros_like(labels)
-        found[rows] = control_labels(str(self.control), texts, self.plan.items[rows], labels[rows], self.seed)
+        found[rows] = control_labels(str(self.control), texts, self.plan.items[rows], labels[rows], seed)
         return found
 
     def _blank(self, factor: str, layer: int, field: Field, signature: str) -> ProbeScore:
@@ -193,20 +195,19 @@ class _Asked:
         score = ProbeScore(*about, None, 0.0, None, None, *sizes, trained=field.trained, notes=self.plan.notes)
         return replace(score, values=self.plan.classes[factor], signature=sign("probe", fields))
 
-    def _scored(
-        self, blank: ProbeScore, field: Field, said: Labels, labels: Labels, against: tuple[Labels, Labels] | None
-    ) -> ProbeScore:
+    def _scored(self, blank: ProbeScore, field: Field, answers: Sequence[tuple[Labels, Labels]]) -> ProbeScore:
+        """Return the score of what was said to a factor, which comes first, and to its control tasks."""
         rows = _tested(field)
-        mcc = _correlation(said, labels[rows])
-        found = correlation_interval(said, labels[rows], self.plan.items[rows], self.how)
-        scored = replace(blank, mcc=mcc, accuracy=_share(said, labels[rows]), low=found.low, high=found.high)
-        scored = replace(scored, notes=(*scored.notes, *([found.note] if found.note else [])))
-        if against is None:
+        (said, labels), *controls = [(said, labels[rows]) for said, labels in answers]
+        mcc = correlation(said, labels)
+        found = correlation_interval(said, labels, self.plan.items[rows], self.how)
+        notes = (*blank.notes, *([found.note] if found.note else []))
+        scored = replace(blank, mcc=mcc, accuracy=_share(said, labels), low=found.low, high=found.high, notes=notes)
+        levels = [(correlation(*each), _share(*each)) for each in controls if each[1].min() < each[1].max()]
+        if not levels:
             return scored
-        heard, random = against[0], against[1][rows]
-        level = _correlation(heard, random) if random.min() < random.max() else None
-        gain = None if level is None else mcc - level
-        return replace(scored, control=level, selectivity=gain, control_accuracy=_share(heard, random))
+        level, share = np.mean(levels, axis=0).tolist()
+        return replace(scored, control=level, selectivity=mcc - level, control_accuracy=share)
 
 
 def _tested(field: Field) -> NDArray[np.int64]:
@@ -215,10 +216,6 @@ def _tested(field: Field) -> NDArray[np.int64]:
 
 def _joined(parts: Sequence[Sequence[Labels]]) -> list[Labels]:
     return [np.concatenate(each) for each in zip(*parts, strict=True)]
-
-
-def _correlation(said: Labels, labels: Labels) -> float:
-    return correlation(said.astype(np.float64), labels.astype(np.float64))
 
 
 def _share(said: Labels, labels: Labels) -> float:
