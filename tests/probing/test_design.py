@@ -48,8 +48,10 @@ def test_the_published_split_is_kept() -> None:
     made = plan(suite(splits=True))
     ((part,),) = [field.parts for field in made.fields]
     splits = published(made.sentences)
-    assert set(splits[part.train]) == {"train"} and len(part.train) == 24
-    assert set(splits[part.held_out]) == {"dev"} and set(splits[part.test]) == {"test"}
+    assert set(splits[part.train]) == {"train"}
+    assert len(part.train) == 24
+    assert set(splits[part.held_out]) == {"dev"}
+    assert set(splits[part.test]) == {"test"}
     assert made.cut == "published"
 
 
@@ -58,7 +60,8 @@ def test_a_held_out_group_is_never_learnt_from() -> None:
     for field in made.fields:
         (part,) = field.parts
         groups = {made.sentences[row].tags["topic"] for row in part.train}
-        assert field.trained == "others" and field.group not in groups
+        assert field.trained == "others"
+        assert field.group not in groups
         assert {made.sentences[row].tags["topic"] for row in part.test} == {field.group}
 
 

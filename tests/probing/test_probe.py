@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tiny import TEXTS
 
 from acceptability import load_suite
 from acceptability.errors import MeasureError, ModelError
 from acceptability.probing import probe
 from acceptability.probing.vectors import load_encoder
 from acceptability.types import Sentence, Suite
+from tiny import TEXTS
 
 
 def cats(items: int = 12) -> Suite:
@@ -47,13 +47,14 @@ def test_a_factor_of_one_value_has_no_correlation_and_a_reason() -> None:
     for encoder in ("majority", "bag-of-words"):
         licensor, constant = probe(cats(), encoder, factors=["licensor", "constant"], resamples=0)
         assert licensor.mcc is not None
-        assert constant.mcc is None and constant.reason == "all test sentences have constant=1"
+        assert constant.mcc is None
+        assert constant.reason == "all test sentences have constant=1"
         assert constant.accuracy == 1.0
 
 
 def test_a_control_of_items_shows_that_nothing_leaks() -> None:
     scores = probe(cats(24), "bag-of-words", factors=["licensor"], control="items", resamples=0)
-    assert abs(scores[0].control) < 0.45 < scores[0].mcc
+    assert scores[0].control < 0.3 < scores[0].mcc
 
 
 def test_all_layers_of_a_masked_model_and_groups(masked_dir: Path) -> None:
@@ -175,6 +176,7 @@ def test_the_published_npi_sentences(data: Path) -> None:
     )
     assert len(found) == 27
     by_name = {(each.factor, each.group): each for each in found}
-    assert by_name["licensor", "only"].mcc > 0.95 and by_name["npi_present", "only"].mcc > 0.95
+    assert by_name["licensor", "only"].mcc > 0.95
+    assert by_name["npi_present", "only"].mcc > 0.95
     assert abs(by_name["scope", "only"].mcc) < 0.3
     assert by_name["scope", "simplequestions"].reason == "all test sentences have scope=1"

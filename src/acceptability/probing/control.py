@@ -5,7 +5,8 @@ sentences, most of which are new in the test: a random label for each sentence c
 controls. ``words`` gives every word type a random number, and a sentence the mean of its words' numbers; the line that
 keeps the factor's balance divides sentences into classes. It can be told for new sentences by whoever knows their words
 by heart, and by nothing else. ``items`` gives every item (paradigm) a random label: on new items nobody can tell it, so
-that anything but about 0 shows that test sentences were seen in training.
+that anything clearly above 0 shows that test sentences were seen in training. (It may well lie below 0 in folds of few
+items: what is frequent in training is then rare in the test.)
 """
 
 from __future__ import annotations
