@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from acceptability import Bootstrap, load_suite
+from acceptability.cli import app
 from acceptability.methods import Cell, five_methods, planned
 from acceptability.suites.minimal import minimal_pairs
 
@@ -32,19 +31,19 @@ def there(tmp_path: Path) -> Path:
     return tmp_path / "there.tsv"
 
 
-def typed(line: str, folder: Path) -> str:
+def typed(line: str) -> str:
     program, *arguments = shlex.split(line)
     assert program == "acceptability"
-    command = [sys.executable, "-m", "acceptability", *arguments]
-    done = subprocess.run(command, cwd=folder, env=dict(os.environ), capture_output=True, encoding="utf-8")
-    assert done.returncode == 0, done.stderr
+    done = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
     return done.stdout
 
 
-def test_every_command_of_the_how_to_runs(there: Path) -> None:
+def test_every_command_of_the_how_to_runs(there: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
+    monkeypatch.chdir(there.parent)
     lines = [line for body in blocks("sh") for line in body.splitlines()]
-    printed = {line: typed(line, there.parent) for line in lines}
+    printed = {line: typed(line) for line in lines}
     assert len(printed) == 8
     table = printed[lines[0]]
     for shown in ("Boolean", "absolute pair", "gradient pair", "cloze", "probing: definite", "probing: agrees"):

@@ -112,3 +112,16 @@ def test_a_control_of_items_is_the_same_for_an_item_and_one_of_words_for_its_wor
     assert all(len(set(found[items == item])) == 1 for item in range(15))
     turned = control_labels("words", ["a b c", "c b a", "d e f", "f d e"], np.arange(4), np.array([0, 0, 1, 1]), "0")
     assert turned[0] == turned[1] != turned[2] == turned[3]
+
+
+def test_a_split_of_some_sentences_only_is_said_and_not_followed() -> None:
+    given = suite(splits=True)
+    some = tuple(
+        Sentence(each.id, each.text, tags={key: value for key, value in each.tags.items() if key != "split"})
+        if each.tags["split"] == "dev"
+        else each
+        for each in given.sentences
+    )
+    made = plan(Suite("some", some))
+    assert made.cut == "folds(5,by=item)"
+    assert "five folds of items instead" in made.notes[0]

@@ -83,6 +83,8 @@ def designed(
         kept, more = _limited(suite, kept, by or held_out, limit, seed)
         notes += more
     splits, items = published(kept), items_of(suite, kept)
+    if splits is None and any("split" in each.tags for each in kept):
+        notes += ("the tag split does not say train, dev or test of every sentence: five folds of items instead",)
     fields = [*_within(kept, items, splits, by, held_out, seed), *_across(kept, items, splits, held_out, seed)]
     for each in fields:
         _check_field(suite, each)

@@ -110,14 +110,13 @@ def probe(
     chosen = chosen_layers(opened, encoder, layers)
     texts = [each.text for each in plan.sentences]
     scores: list[ProbeScore] = []
-    steps = len(chosen) * sum(len(field.parts) for field in plan.fields)
+    total = len(chosen) * len(plan.fields) * len(factors)
     with extracted(opened, encoder, texts, chosen, tell) as found:
         for number, features in found:
             for field in plan.fields:
                 scores += asked.scores(number, features, field, opened.signature)
                 if tell:
-                    steps_done = len(scores) * steps // (len(chosen) * len(plan.fields) * len(factors))
-                    tell(f"{encoder}: probes", steps_done, steps)
+                    tell(f"{encoder}: probes", len(scores), total)
     return scores
 
 
