@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -161,6 +162,16 @@ def test_what_cannot_be_asked_is_said(masked_dir: Path) -> None:
     pytest.importorskip("torch")
     with pytest.raises(ModelError, match="no layer 7; its layers are 0 to 2"):
         probe(cats(), f"masked:{masked_dir}", factors=["licensor"], layers=[7])
+
+
+def test_a_sentence_that_is_too_long_is_named(masked_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    monkeypatch.setattr("acceptability.models.encoder._TEXTS_AT_ONCE", 20)
+    given = cats()
+    longer = replace(given.sentences[30], text="no cat " * 40)
+    sentences = (*given.sentences[:30], longer, *given.sentences[31:])
+    with pytest.raises(ModelError, match=r"cannot read 'no cat no cat .*: it has 82 tokens"):
+        probe(Suite("long", sentences), f"masked:{masked_dir}", factors=["licensor"])
 
 
 def test_the_published_npi_sentences(data: Path) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from acceptability.errors import ModelError
+from acceptability.errors import ModelError, QueryError
 from acceptability.models import load_model
 from acceptability.models.causal import Causal
 from acceptability.models.classifier import Classifier
@@ -68,10 +68,16 @@ class Transformer:
     def vectors(self, texts: Sequence[str], layers: Sequence[int]) -> Iterator[Batch]:
         """Yield the vectors of texts, some at a time: texts of like length go together."""
         for start in range(0, len(texts), _TEXTS_AT_ONCE):
-            coded = self.model.encode([Query(text) for text in texts[start : start + _TEXTS_AT_ONCE]])
-            rows = [list(each.ids) for each in coded]
+            rows = self._coded(texts[start : start + _TEXTS_AT_ONCE], start)
             for places in _batches([len(row) for row in rows], budget(self.net.device.type)):
                 yield places + start, self._forward([rows[place] for place in places], layers)
+
+    def _coded(self, texts: Sequence[str], start: int) -> list[list[int]]:
+        """Return the tokens of some texts, of which the first stands at a place among all."""
+        try:
+            return [list(each.ids) for each in self.model.encode([Query(text) for text in texts])]
+        except QueryError as error:
+            raise QueryError(error.index + start, error.problem) from error
 
     def _forward(self, rows: Sequence[Sequence[int]], layers: Sequence[int]) -> NDArray[np.float32]:
         import torch
