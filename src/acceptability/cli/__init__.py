@@ -23,8 +23,10 @@ from acceptability.cli import (
     link,
     measure,
     measures,
+    methods,
     models,
     perplexity,
+    probe,
     ratings,
     recipes,
     reductions,
@@ -48,10 +50,11 @@ app = typer.Typer(
 )
 app.add_typer(suites.app, name="suites")
 _ASKING = (score, evaluate, measure, compare, correlate, contrasts, judge, study)
+_PROBING = (methods, probe)
 _MAKING = (train, generate, perplexity, link, ratings, demo)
 _LISTS = (models, measures, reductions, recipes, runs, doctor)
 _CLASSIFYING = (restarts, calibrate, submit)
-for _module in (*_ASKING, *_MAKING, *_CLASSIFYING, *_LISTS):
+for _module in (*_ASKING, *_PROBING, *_MAKING, *_CLASSIFYING, *_LISTS):
     app.command(name=_module.__name__.rpartition(".")[2])(_module.command)
 
 
