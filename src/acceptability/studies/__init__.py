@@ -17,7 +17,12 @@ from acceptability.protocols import Engine
 from acceptability.scoring import Progress
 from acceptability.studies.cells import Cell
 
-_USELESS = {"corpus": "measures nothing on text of yours", "restarts": "has no rows of restarts"}
+_USELESS = {
+    "corpus": "measures nothing on text of yours",
+    "restarts": "has no rows of restarts",
+    "suite": "takes no sentences of yours",
+    "ratings": "has no rows of ratings",
+}
 
 
 class Study(Protocol):
@@ -39,6 +44,8 @@ def study(
     *,
     corpus: Sequence[str | Path] = (),
     restarts: Sequence[str | Path] = (),
+    suite: str = "",
+    ratings: str | Path = "",
     engine: str | Engine = "local",
     progress: Progress | None = None,
 ) -> list[Cell]:
@@ -47,9 +54,12 @@ def study(
     Args:
         corpus: Files and folders of text to measure the models on, for a study that does.
         restarts: Folders of classifiers that were taught from several seeds, for a study that has such rows.
+        suite: A file of sentences in place of the published ones, for a study that takes it.
+        ratings: A file of people's answers, for a study that has rows of them.
     """
     found: Study = registry.find("study", name)
-    options = {name: each for name, each in (("corpus", corpus), ("restarts", restarts)) if each}
+    given = {"corpus": corpus, "restarts": restarts, "suite": suite, "ratings": ratings}
+    options = {name: each for name, each in given.items() if each}
     for option in options:
         if option not in signature(found).parameters:
             raise SpellingError(f"the study {name!r} {_USELESS[option]}: leave --{option} away")
