@@ -24,7 +24,6 @@ from acceptability.studies.npi_findings import findings
 from acceptability.studies.npi_judged import verdicts
 from acceptability.studies.npi_probing import Probe, probing_cells
 from acceptability.studies.npi_train import read_folder
-from acceptability.train.tick import Tick
 
 _NEEDS = {
     "Figure 1": "needs classifiers: --train --out DIR, or --restarts DIR",
@@ -72,15 +71,10 @@ def _of_folder(
 ) -> Iterator[Cell]:
     folder = read_folder(place)
     everyone = verdicts(folder, progress)
-
-    def tell(tick: Tick) -> None:
-        if progress:
-            progress(tick.stage, tick.done, tick.total or tick.done)
-
     yield from findings(everyone, values)
     for each in everyone:
         yield from figures(each, values)
-    yield from probing_cells(folder, tell, probe)
+    yield from probing_cells(folder, progress, probe)
 
 
 def _missing(values: Mapping[Key, Printed], found: Sequence[Cell]) -> Iterator[Cell]:

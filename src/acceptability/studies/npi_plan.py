@@ -86,7 +86,7 @@ _FEW: dict[str, Mapping[str, object]] = {
 _SCALES: dict[Size, _Scale] = {
     "quick": _Scale(
         Taught(BAG, "cbow", {**_MAX, "epochs": 5, "batch": 64}, most=10_000),
-        Taught("", "transformer", {"epochs": 2, "batch": 16, "looks": 1}, most=480, judged=80),
+        Taught("", "transformer", {"epochs": 2, "batch": 16, "looks": 1}, most=320, judged=64),
     ),
     "full": _Scale(
         Taught(BAG, "cbow", {**_MAX, "epochs": 10, "batch": 64}),

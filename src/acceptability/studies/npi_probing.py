@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
+from acceptability.scoring import Progress
 from acceptability.studies.cells import Cell
 from acceptability.studies.npi_data import ENVIRONMENT, FACTORS, Material, material, short
 from acceptability.studies.npi_figures import NAMES
@@ -18,11 +19,11 @@ from acceptability.studies.npi_plan import BAG, Planned, Taught, planned
 from acceptability.studies.npi_train import Folder
 from acceptability.train.classifiers.configurations import chosen, some_of
 from acceptability.train.recipe import FILE
-from acceptability.train.tick import Tell
 from acceptability.types import Suite
 
 MAJORITY = "majority"
 _PROBED = 2000
+"""From how many training sentences of an environment a probe learns, about, where a model judges all."""
 
 Probe = Callable[..., Sequence[Any]]
 """``acceptability.probing.probe``: scores of encoders with factor, group, layer and MCC."""
@@ -37,7 +38,7 @@ class _Encoder:
     groups: tuple[str, ...]
 
 
-def probing_cells(folder: Folder, tell: Tell, probe: Probe | None = None) -> Iterator[Cell]:
+def probing_cells(folder: Folder, progress: Progress | None = None, probe: Probe | None = None) -> Iterator[Cell]:
     """Yield what probes find in the encoders of a folder.
 
     Args:
@@ -46,10 +47,17 @@ def probing_cells(folder: Folder, tell: Tell, probe: Probe | None = None) -> Ite
     probe = probe or import_module("acceptability.probing").probe
     found = material(folder.suite)
     for model in folder.models:
-        most = (model.judged or _PROBED) * len(found.groups)
-        sentences = some_of(found.learn, ENVIRONMENT, most)
+        sentences = _sentences(found, model.judged or _PROBED)
         for encoder in _encoders(folder, model, found):
-            yield from _of(encoder, model, chosen(sentences, ENVIRONMENT, encoder.groups), probe, tell)
+            suite = chosen(sentences, ENVIRONMENT, encoder.groups)
+            scores = probe(suite, encoder.spelling, factors=FACTORS, by=ENVIRONMENT, layers=[-1], tell=progress)
+            yield from _rows(encoder, "Figure 9" if "intermediate" in model.options else "Figure 4", scores)
+
+
+def _sentences(found: Material, most: int) -> Suite:
+    """Return about so many training sentences of each environment, and as many test sentences at most."""
+    parts = (some_of(each, ENVIRONMENT, most * len(found.groups)) for each in (found.learn, found.test))
+    return Suite(found.learn.name, tuple(sentence for part in parts for sentence in part.sentences))
 
 
 def _encoders(folder: Folder, model: Taught, found: Material) -> Iterator[_Encoder]:
@@ -72,29 +80,12 @@ def _tuned(folder: Folder, run: Planned, groups: tuple[str, ...]) -> _Encoder:
     return _Encoder(name, f"classifier:{folder.path / run.folder}", (group,) if group else groups)
 
 
-def _of(encoder: _Encoder, model: Taught, suite: Suite, probe: Probe, tell: Tell) -> Iterator[Cell]:
-    """Yield the MCC of probes in the last layer, a row for each factor."""
-    table = "Figure 9" if "intermediate" in model.options else "Figure 4"
-    for factor in FACTORS:
-        asked = _varying(suite, factor)
-        if asked is None:
-            continue
-        scores = probe(asked, encoder.spelling, factors=[factor], by=ENVIRONMENT, tell=tell)
-        for group in encoder.groups:
-            here = [each for each in scores if each.group in (group, f"{ENVIRONMENT}={group}")]
-            if not here:
-                continue
-            last = max(here, key=lambda each: -1 if each.layer is None else each.layer)
-            note = f"layer {last.layer}; learnt from {last.train} sentences, measured on {last.test}"
-            control = f"; control {last.control:.3f}" if last.control is not None else ""
-            row, source = f"{encoder.row}, {factor}", f"probes of {encoder.spelling}"
-            yield Cell(table, row, short(group), None, last.mcc, source, None, note + control)
-
-
-def _varying(suite: Suite, factor: str) -> Suite | None:
-    """Return the sentences of those environments in which a factor has both values; None where there are none."""
-    values: dict[str, set[str]] = {}
-    for each in suite.sentences:
-        values.setdefault(each.tags[ENVIRONMENT], set()).add(each.tags[factor])
-    wanted = [group for group, both in values.items() if len(both) > 1]
-    return chosen(suite, ENVIRONMENT, wanted) if wanted else None
+def _rows(encoder: _Encoder, table: str, scores: Sequence[Any]) -> Iterator[Cell]:
+    """Yield the MCC of probes, a row for each factor; a factor that does not vary in an environment has none."""
+    for each in sorted(scores, key=lambda one: (FACTORS.index(one.factor), encoder.groups.index(one.group))):
+        reason = getattr(each, "reason", None) or ""
+        control = "" if each.control is None else f"the control task has {each.control:.3f}"
+        sizes = f"learnt from {each.train} sentences, measured on {each.test}"
+        note = "; ".join(filter(None, (reason, f"layer {each.layer}", sizes, control)))
+        row, source = f"{encoder.row}, {each.factor}", f"probes of {encoder.spelling}"
+        yield Cell(table, row, short(each.group), None, each.mcc, source, None, note)

@@ -124,7 +124,7 @@ def taught_and_judged(task: _Task, tell: Tell) -> None:
 def lesson(run: Planned, suite: str) -> Suite:
     """Return the sentences that a classifier learns from."""
     if run.configuration.kind == OTHER:
-        return load_suite("cola/train")
+        return some_of(load_suite("cola/train"), "source", run.model.most)
     found = material(suite)
     wanted = run.configuration.groups(found.groups)
     return some_of(chosen(found.learn, ENVIRONMENT, wanted), ENVIRONMENT, run.model.most)
