@@ -22,6 +22,7 @@ from acceptability.studies.npi_data import material
 from acceptability.studies.npi_figures import figures
 from acceptability.studies.npi_findings import findings
 from acceptability.studies.npi_judged import verdicts
+from acceptability.studies.npi_people import people_cells
 from acceptability.studies.npi_probing import Probe, probing_cells
 from acceptability.studies.npi_train import read_folder
 
@@ -63,6 +64,8 @@ def cells(
         if read_located(model)[0] == "classifier":
             raise SpellingError(f"{model}: a classifier has no cloze test; folders of classifiers join by --restarts")
         found += cloze_cells(model, material(suite), values, engine=engine, progress=progress)
+    if ratings:
+        found += people_cells(ratings, suite, values)
     return [*found, *_missing(values, found)]
 
 

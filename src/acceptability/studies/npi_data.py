@@ -80,7 +80,7 @@ def short(environment: str) -> str:
 @cache
 def material(place: str = PUBLISHED) -> Material:
     """Return the published material, or that of a suite in a file."""
-    everything = _with_factors(load_suite(place or "npi"))
+    everything = with_factors(load_suite(place or "npi"))
     learn, test = (_of_split(everything, names, place) for names in (_LEARN, _TEST))
     if place:
         pairs = paired(test)
@@ -108,7 +108,7 @@ def _pairs(sentences: Sequence[Sentence]) -> Iterator[Contrast]:
             yield Contrast(better.id, worse.id, tags)
 
 
-def _with_factors(suite: Suite) -> Suite:
+def with_factors(suite: Suite) -> Suite:
     """Return a suite whose sentences have the factors as tags, 0 or 1, and the paper's name of their environment."""
     return Suite(suite.name, tuple(replace(each, tags=_factors(each, suite.name)) for each in suite.sentences))
 
