@@ -150,7 +150,7 @@ def test_figures_follow_the_configurations(data: Path, own: str) -> None:
 
 
 def test_a_model_after_another_task_stands_in_the_appendix(data: Path, own: str) -> None:
-    found = judges(material(own), Taught("tiny+tags", "transformer", {"intermediate": "tags.conllu"}), {})
+    found = judges(material(own), Taught("tiny+tags", "transformer", after="tags.conllu"), {})
     tables = {each.table for each in figures(found, {})}
     assert tables == {"Figure 5", "Figure 6", "Figure 7", "Figure 8", BY_TRAINING}
 

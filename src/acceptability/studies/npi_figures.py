@@ -84,7 +84,7 @@ def _cell(found: Verdicts, values: Values, table: str, row: tuple[str, str], gro
     configuration, measure = row
     tail = ", ".join(filter(None, (measure, NAMES[configuration])))
     there = values.get((table, f"{_PAPERS[found.model.kind]}: {tail}", short(group)))
-    where = _APPENDIX[table] if "intermediate" in found.model.options else table
+    where = _APPENDIX[table] if found.model.after else table
     note = _note(found, told)
     if there:
         note = "; ".join(filter(None, (note, f"the paper's is of {_PAPERS[found.model.kind]}", there.note)))
@@ -94,7 +94,11 @@ def _cell(found: Verdicts, values: Values, table: str, row: tuple[str, str], gro
 
 def _source(found: Verdicts) -> str:
     vectors = f" over {found.model.options['vectors']}" if found.model.options.get("vectors") else ""
-    what = f"a bag of words{vectors}" if found.model.name == BAG else f"{found.model.name}, fine-tuned"
+    what = (
+        f"a bag of words{vectors}"
+        if found.model.name == BAG
+        else f"{found.model.name}, fine-tuned{f' after {found.model.after}' if found.model.after else ''}"
+    )
     return f"{what}; sentences: {'published' if found.material.name == 'npi' else found.material.name}"
 
 

@@ -34,6 +34,7 @@ class Taught:
         kind: The recipe.
         options: Its options; ``by_kind`` those that hold in one kind of configuration only.
         start: The language model that it was before, which cloze test and probes ask; empty for a bag of words.
+        after: A file of another task that it learns first; empty where there is none.
         most: From how many sentences a classifier learns at most; 0 means all.
         judged: How many test sentences of each environment it judges, about; 0 means all, and all pairs.
     """
@@ -43,6 +44,7 @@ class Taught:
     options: Mapping[str, object] = field(default_factory=dict)
     by_kind: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     start: str = ""
+    after: str = ""
     most: int = 0
     judged: int = 0
 
@@ -124,9 +126,8 @@ def _encoder(scale: Taught, model: str, intermediate: Sequence[str]) -> Iterator
     rate = {"rate": _SMALL_ENCODER if short in _SMALL else _RATE}
     for file in ("", *intermediate):
         name = f"{short}+{Path(file).name.partition('.')[0]}" if file else short
-        before = {"intermediate": file} if file else {}
-        options = {**scale.options, **rate, **before, "model": model}
-        yield Taught(name, scale.kind, options, scale.by_kind, model, scale.most, scale.judged)
+        options = {**scale.options, **rate, "model": model}
+        yield Taught(name, scale.kind, options, scale.by_kind, model, file, scale.most, scale.judged)
 
 
 def short_name(model: str) -> str:

@@ -51,7 +51,7 @@ def probing_cells(folder: Folder, progress: Progress | None = None, probe: Probe
         for encoder in _encoders(folder, model, found):
             suite = chosen(sentences, ENVIRONMENT, encoder.groups)
             scores = probe(suite, encoder.spelling, factors=FACTORS, by=ENVIRONMENT, layers=[-1], tell=progress)
-            yield from _rows(encoder, "Figure 9" if "intermediate" in model.options else "Figure 4", scores)
+            yield from _rows(encoder, "Figure 9" if model.after else "Figure 4", scores)
 
 
 def _sentences(found: Material, most: int) -> Suite:
@@ -67,7 +67,7 @@ def _encoders(folder: Folder, model: Taught, found: Material) -> Iterator[_Encod
         yield _Encoder(f"{BAG}: untouched", f"glove:{vectors}" if vectors else BAG, found.groups)
         yield _Encoder(MAJORITY, MAJORITY, found.groups)
         return
-    if "intermediate" not in model.options:
+    if not model.after:
         yield _Encoder(f"{model.name}: untouched", model.start, found.groups)
     for run in planned([model], found.groups):
         if (folder.path / run.folder / FILE).is_file():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from functools import cache
@@ -31,6 +31,7 @@ from acceptability.types import Sentence, Suite
 PLAN = "plan.json"
 _MOST_WORKERS = 8
 WILCOX = "npi/wilcox"
+ENCODER = "encoder"
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,17 @@ class _Task:
 
     run: Planned
     suite: str
-    out: Path
+    root: Path
+
+    @property
+    def out(self) -> Path:
+        """The folder of the classifier."""
+        return self.root / self.run.folder
+
+    @property
+    def encoder(self) -> Path:
+        """The folder of what it begins with, where that has learnt another task first."""
+        return self.root / self.run.model.name / ENCODER
 
 
 def carry_out(
@@ -84,15 +95,21 @@ def carry_out(
     folder = Folder(Path(out).resolve(), suite, restarts, tuple(taught))
     runs = planned(taught, material(suite).groups, restarts)
     _write(folder)
-    tasks = [_Task(each, suite, folder.path / each.folder) for each in runs]
+    tasks = [_Task(each, suite, folder.path) for each in runs]
+    first = {task.run.model.name: task for task in tasks if task.run.model.after}
     at_once = workers or max(1, min(_MOST_WORKERS, (os.cpu_count() or 2) // 2))
-    if problems := _ended(tasks, engine, at_once, tell):
-        raise TrainError(f"{len(problems)} of {len(tasks)} classifiers failed: {'; '.join(problems[:3])}")
+    for function, some in ((learnt_first, list(first.values())), (taught_and_judged, tasks)):
+        if problems := _ended(function, some, engine, at_once, tell):
+            raise TrainError(f"{len(problems)} of {len(some)} trainings failed: {'; '.join(problems[:3])}")
     return folder
 
 
-def _ended(tasks: Sequence[_Task], engine: str, workers: int, tell: Tell) -> list[str]:
-    """Return what went wrong when all classifiers have ended."""
+def _ended(
+    function: Callable[[_Task, Tell], None], tasks: Sequence[_Task], engine: str, workers: int, tell: Tell
+) -> list[str]:
+    """Return what went wrong when all trainings have ended."""
+    if not tasks:
+        return []
     runner: Any = as_engine(engine)
     if not hasattr(runner, "calls"):
         raise EngineError(f"the engine {engine!r} scores, but cannot run a training. Take local, or ray.")
@@ -101,7 +118,7 @@ def _ended(tasks: Sequence[_Task], engine: str, workers: int, tell: Tell) -> lis
         tell(replace(tick, stage=f"{tasks[place].run.folder}: {tick.stage}"))
 
     problems, done = [], 0
-    with closing(runner.calls(taught_and_judged, tasks, workers=workers, hear=hear)) as outcomes:
+    with closing(runner.calls(function, tasks, workers=workers, hear=hear)) as outcomes:
         for outcome in outcomes:
             done += 1
             name = tasks[outcome.place].run.folder
@@ -115,10 +132,23 @@ def _ended(tasks: Sequence[_Task], engine: str, workers: int, tell: Tell) -> lis
 def taught_and_judged(task: _Task, tell: Tell) -> None:
     """Teach one classifier, and let it judge all that the study asks of it; called in a process of its own."""
     run = task.run
-    recipe: Any = registry.build(registry.find("recipe", run.model.kind), run.model.kind, [], run.options)
-    teach(recipe, [lesson(run, task.suite)], task.out, tell=tell)
+    options = {**run.options, "model": str(task.encoder)} if run.model.after else run.options
+    teach(_recipe(run, options), [lesson(run, task.suite)], task.out, tell=tell)
     score(judged_suite(task.suite, run.model.judged), f"classifier:{task.out}")
     tell(Tick("judging", 1, 1))
+
+
+def learnt_first(task: _Task, tell: Tell) -> None:
+    """Teach an encoder another task, once for all classifiers that begin with it; called in a process of its own."""
+    from acceptability.train.classifiers.finetuned_teaching import chosen_device
+    from acceptability.train.classifiers.intermediate_teaching import write_encoder
+
+    recipe = _recipe(task.run, {**task.run.model.options, "intermediate": task.run.model.after, "seed": 1})
+    write_encoder(recipe, task.encoder, chosen_device(recipe.device), tell)
+
+
+def _recipe(run: Planned, options: Mapping[str, object]) -> Any:
+    return registry.build(registry.find("recipe", run.model.kind), run.model.kind, [], options)
 
 
 def lesson(run: Planned, suite: str) -> Suite:
