@@ -79,6 +79,7 @@ _OURS: dict[str, dict[str, str]] = {
         "adc": "acceptability.studies.adc:cells",
         "niu-penn": "acceptability.studies.niu_penn:cells",
         "cola": "acceptability.studies.cola:cells",
+        "npi": "acceptability.studies.npi:cells",
         "humans": "acceptability.studies.humans:cells",
         "park": "acceptability.studies.park:cells",
         "syntaxgym": "acceptability.studies.syntaxgym:cells",

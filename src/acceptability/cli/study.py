@@ -18,7 +18,7 @@ in a file is looked for beside the study first.
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -83,11 +83,12 @@ def command(
         Path | None, typer.Option("--suite-i", help="For park: a file of pairs in the place of its first suite.")
     ] = None,
     train: Annotated[
-        bool, typer.Option("--train", help="For cola: teach its classifiers first, into --out; goes on if stopped.")
+        bool,
+        typer.Option("--train", help="For cola and npi: teach the classifiers first, into --out; goes on if stopped."),
     ] = False,
     quick: Annotated[
         bool,
-        typer.Option("--quick", help="For cola: as --train, few, small and short, for two cores; needs nothing else."),
+        typer.Option("--quick", help="As --train, few, small and short, for two cores; needs nothing else."),
     ] = False,
     short: Annotated[
         bool,
@@ -104,6 +105,22 @@ def command(
         list[Path] | None, typer.Option("--dev", help="With --train: other text like --corpus, to stop encoders by.")
     ] = None,
     vectors: Annotated[str, typer.Option("--vectors", help="With --train: a file of word vectors, as GloVe's.")] = "",
+    restarts_each: Annotated[
+        int | None,
+        typer.Option("--restarts-each", help="For npi, with --train: seeds of each classifier; 1 if not said."),
+    ] = None,
+    intermediate: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--intermediate", help="For npi, with --train: a file that encoders learn from first; repeatable."
+        ),
+    ] = None,
+    suite: Annotated[
+        str, typer.Option("--suite", help="For npi: a file of sentences in place of the published ones.")
+    ] = "",
+    ratings: Annotated[
+        Path | None, typer.Option("--ratings", help="For npi: people's answers from 1 to 6, a table.")
+    ] = None,
     csv: Annotated[Path | None, typer.Option("--csv", help="Write a paper's cells too: .csv, .tsv or .jsonl.")] = None,
     page: Annotated[Path | None, typer.Option("--page", help="Write an HTML page too; for a TOML file.")] = None,
     as_json: Json = False,
@@ -112,32 +129,22 @@ def command(
     if name in registry.names("study") and not Path(name).is_file():
         if page:
             raise SpellingError("--page is for a study in a TOML file")
-        models, given = model or [], _Given(corpus or [], restarts or [], suite_i)
+        models, given = model or [], _Given(corpus or [], restarts or [], suite_i, suite, ratings)
+        more = _More(restarts_each, intermediate or [])
         if train or quick or short:
             size: Size = "quick" if quick else "short" if short else "full"
-            plan = _Plan(size, out, corpus or [], dev or [], vectors, workers, engine)
+            plan = _Plan(size, out, corpus or [], dev or [], vectors, workers, engine, more)
             models, given = _taught(name, plan, models, given)
-        elif out or dev or vectors or workers or engine != "local":
-            raise SpellingError("--out, --dev, --vectors, --workers and --engine go with --train")
+        elif out or dev or vectors or workers or engine != "local" or more != _More():
+            options = "--out, --dev, --vectors, --workers, --engine, --restarts-each and --intermediate"
+            raise SpellingError(f"{options} go with --train")
         _paper(name, models, given, table, csv, as_json)
     elif model:
         raise SpellingError(f"--model joins a paper's study; the models of {name} stand in the file")
-    elif (
-        table
-        or csv
-        or corpus
-        or restarts
-        or suite_i
-        or train
-        or quick
-        or short
-        or out
-        or dev
-        or vectors
-        or workers
-        or engine != "local"
+    elif any((table, csv, corpus, restarts, train, quick, short, out, dev, vectors, workers, engine != "local")) or any(
+        (suite_i, suite, ratings, restarts_each, intermediate)
     ):
-        options = "--table, --csv, --corpus, --restarts, --suite-i, --train and what goes with it"
+        options = "--table, --csv, --corpus, --restarts, --suite-i, --suite, --ratings, --train and what goes with it"
         raise SpellingError(f"{options} are for a paper's study, and {name} is none")
     elif not Path(name).suffix:
         registry.find("study", name)
@@ -152,6 +159,16 @@ class _Given:
     corpus: list[Path]
     restarts: list[Path]
     suite_i: Path | None = None
+    suite: str = ""
+    ratings: Path | None = None
+
+
+@dataclass(frozen=True)
+class _More:
+    """What else the classifiers of the study npi are taught with."""
+
+    restarts: int | None = None
+    intermediate: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -165,16 +182,21 @@ class _Plan:
     vectors: str
     workers: int | None
     engine: str
+    more: _More
 
 
 def _taught(name: str, plan: _Plan, models: list[str], given: _Given) -> tuple[list[str], _Given]:
     """Teach the classifiers of a paper, say what was left out, and return the models and folders to show."""
+    if name == "npi":
+        return _taught_npi(plan, models, given)
+    if name != "cola":
+        raise SpellingError(f"--train teaches the classifiers of the studies cola and npi; {name} has none")
+    if plan.more != _More() or given.suite:
+        raise SpellingError("--restarts-each, --intermediate and --suite are for the study npi")
     from acceptability.studies.cola_asking import ask_together
     from acceptability.studies.cola_groups import groups
     from acceptability.studies.cola_train import CLASSIFIERS, carry_out, spelled_out, word_models
 
-    if name != "cola":
-        raise SpellingError(f"--train teaches the classifiers of the study cola; {name} has none")
     plan, models = _complete(plan, models)
     assert plan.out is not None
     with progress_bar() as progress:
@@ -190,7 +212,36 @@ def _taught(name: str, plan: _Plan, models: list[str], given: _Given) -> tuple[l
     words = word_models(plan.out) if plan.corpus else []
     lms = [each for each in models if spelled_out(each).startswith(("recurrent:", "ngram:"))]
     # Perplexities are measured on text that nothing was taught with.
-    return [*words, *lms], _Given(plan.dev, [*given.restarts, plan.out / CLASSIFIERS])
+    return [*words, *lms], replace(given, corpus=plan.dev, restarts=[*given.restarts, plan.out / CLASSIFIERS])
+
+
+def _taught_npi(plan: _Plan, models: list[str], given: _Given) -> tuple[list[str], _Given]:
+    """Teach the classifiers of the study npi, and return the models and folders to show."""
+    from acceptability.studies.npi_plan import QUICK_MODELS
+    from acceptability.studies.npi_train import carry_out
+
+    if plan.corpus or plan.dev:
+        raise SpellingError("--corpus and --dev are for the study cola: classifiers of npi learn from no plain text")
+    if plan.size == "short":
+        raise SpellingError("--short is for the study cola; npi has --train and --quick")
+    if plan.out is None and plan.size == "full":
+        raise SpellingError("--train needs --out DIR, the folder for the classifiers")
+    out, encoders = plan.out or home() / "npi-quick", models or list(QUICK_MODELS)
+    for each in encoders:
+        load_model(each)
+    talk(f"classifiers: {out}")
+    workers = plan.workers or (2 if plan.size == "quick" else None)
+    how: dict[str, Any] = {"vectors": plan.vectors, "workers": workers, "engine": plan.engine, "suite": given.suite}
+    how |= {"restarts": plan.more.restarts or 1, "intermediate": plan.more.intermediate}
+    with progress_bar() as progress:
+        carry_out(
+            plan.size,
+            out,
+            encoders,
+            tell=lambda tick: progress(tick.stage, tick.done, tick.total or tick.done),
+            **how,
+        )
+    return encoders, replace(given, restarts=[*given.restarts, out])
 
 
 def _complete(plan: _Plan, models: list[str]) -> tuple[_Plan, list[str]]:
@@ -217,8 +268,9 @@ def _paper(name: str, models: list[str], given: _Given, table: str | None, csv: 
     if csv:
         check_rows_file(csv)
     with progress_bar() as progress:
-        what: dict[str, Any] = {"corpus": given.corpus, "restarts": given.restarts, "suite_i": given.suite_i}
-        cells = study(name, models, **what, progress=progress)
+        asked: dict[str, Any] = {"corpus": given.corpus, "restarts": given.restarts, "suite_i": given.suite_i}
+        asked |= {"suite": given.suite, "ratings": given.ratings or ""}
+        cells = study(name, models, **asked, progress=progress)
     found = _of_table(cells, table)
     rows = [cell.as_row() for cell in found]
     if as_json:

@@ -38,6 +38,12 @@ def command(
     options: Annotated[
         list[str] | None, typer.Option("--set", "-s", help="An option of the recipe, as order=3 or lower=true.")
     ] = None,
+    intermediate: Annotated[
+        str,
+        typer.Option(
+            "--intermediate", help="For transformer: a file of another task to learn first: MNLI's, .conllu, …"
+        ),
+    ] = "",
     licence: Annotated[
         str, typer.Option("--licence", help="What the model's card says of the rights in the text.")
     ] = "",
@@ -47,7 +53,8 @@ def command(
 
     A run on text that was stopped goes on when the same command is given again; one on labelled sentences begins anew.
     """
-    recipe: Any = read_options(registry.find("recipe", kind), options or [])
+    first = [f"intermediate={intermediate}"] if intermediate else []
+    recipe: Any = read_options(registry.find("recipe", kind), [*(options or []), *first])
     reads = getattr(recipe, "reads", "text")
     _check(kind, reads, corpus, data)
     is_language = getattr(recipe, "opened_as", "classifier") != "classifier"

@@ -68,7 +68,7 @@ class Head(nn.Module):
 
 
 class Cbow(nn.Module):
-    """The sum or the mean of a sentence's word vectors, judged by a perceptron."""
+    """The sum, the mean or the greatest numbers of a sentence's word vectors, judged by a perceptron."""
 
     def __init__(self, shape: Shape, share: float = 0.0) -> None:
         super().__init__()
@@ -78,7 +78,10 @@ class Cbow(nn.Module):
     def sentences(self, values: Tensor, lengths: Tensor) -> Tensor:
         """Return a vector for each sentence, of word numbers or of states."""
         vectors: Tensor = self.inputs(values)
-        summed = (vectors * _inside(values, lengths).unsqueeze(2)).sum(0)
+        inside = _inside(values, lengths).unsqueeze(2)
+        if self.shape.pool == "max":
+            return vectors.masked_fill(~inside, -torch.inf).amax(0)
+        summed = (vectors * inside).sum(0)
         return summed / lengths.unsqueeze(1) if self.shape.pool == "mean" else summed
 
     def forward(self, values: Tensor, lengths: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ LM = "lm"
 """The folder, inside a classifier's, of the language model whose states it reads."""
 FAMILY = "acceptability classifier "
 FORMAT = f"{FAMILY}1"
-NETWORKS = {"cbow": ("sum", "mean"), "pooling": ("max",)}
+NETWORKS = {"cbow": ("sum", "mean", "max"), "pooling": ("max",)}
 """The networks, and how each may make one vector of a sentence's words."""
 ACTIVATIONS = ("tanh", "relu")
 
@@ -25,7 +25,7 @@ class Shape:
 
     Args:
         network: cbow or pooling.
-        pool: How the vectors of a sentence's words become one: sum or mean (cbow), max (pooling).
+        pool: How the vectors of a sentence's words become one: sum, mean or max (cbow), max (pooling).
         width: How many numbers a word vector has, or a layer of a language model.
         words: The size of the vocabulary; 0 for a network that reads the states of a language model.
         mixed: How many layers of a language model are mixed; 0 for a network that looks words up.

@@ -21,6 +21,8 @@ _USELESS = {
     "corpus": "measures nothing on text of yours",
     "restarts": "has no rows of restarts",
     "suite_i": "has no suite of yours",
+    "suite": "takes no sentences of yours",
+    "ratings": "has no rows of ratings",
 }
 
 
@@ -44,6 +46,8 @@ def study(
     corpus: Sequence[str | Path] = (),
     restarts: Sequence[str | Path] = (),
     suite_i: str | Path | None = None,
+    suite: str = "",
+    ratings: str | Path = "",
     engine: str | Engine = "local",
     progress: Progress | None = None,
 ) -> list[Cell]:
@@ -53,9 +57,12 @@ def study(
         corpus: Files and folders of text to measure the models on, for a study that does.
         restarts: Folders of classifiers that were taught from several seeds, for a study that has such rows.
         suite_i: A file of pairs in the place of a paper's first suite, for park.
+        suite: A file of sentences in place of the published ones, for a study that takes it.
+        ratings: A file of people's answers, for a study that has rows of them.
     """
     found: Study = registry.find("study", name)
-    options = {name: each for name, each in (("corpus", corpus), ("restarts", restarts), ("suite_i", suite_i)) if each}
+    given = {"corpus": corpus, "restarts": restarts, "suite_i": suite_i, "suite": suite, "ratings": ratings}
+    options = {name: each for name, each in given.items() if each}
     for option in options:
         if option not in signature(found).parameters:
             raise SpellingError(f"the study {name!r} {_USELESS[option]}: leave --{option.replace('_', '-')} away")

@@ -17,6 +17,7 @@ from acceptability.errors import MissingExtra, TrainError
 from acceptability.models.files import is_importable
 from acceptability.train.classifiers.course import Fitted
 from acceptability.train.classifiers.examples import Examples
+from acceptability.train.classifiers.intermediate import TAGS, UPOS
 from acceptability.train.tick import Tell
 
 _NEEDED = ("torch", "transformers", "tokenizers", "safetensors", "accelerate")
@@ -32,6 +33,10 @@ class Finetuned:
         model: What it begins with: a folder of transformers, a name on the Hub, a GGUF file, a model such as
             mini-masked that has a name, or a spelling such as causal:FOLDER(bos='<s>'), whose start token is then
             put before every sentence.
+        intermediate: A file of another task that all weights learn first: sentence pairs as MNLI has them (.tsv,
+            .jsonl), words with tags (.conllu), or with supertags (``word|category``, a sentence a line).
+        intermediate_epochs: How often each example of that task is learnt from.
+        tags: Which tags of a .conllu file are learnt: upos or xpos.
         pooling: Which token's state the head reads: first, last, or the mean of all; auto takes what the
             architecture's own class does, which is the first token for most encoders, the last one for decoders.
         frozen: Whether only the head learns: a probe of what the model knows. States are then computed once.
@@ -52,6 +57,9 @@ class Finetuned:
     """
 
     model: str = ""
+    intermediate: str = ""
+    intermediate_epochs: int = 1
+    tags: str = UPOS
     pooling: str = "auto"
     frozen: bool = False
     epochs: int = 3
@@ -73,13 +81,14 @@ class Finetuned:
     reads: ClassVar[str] = "labels"
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch", "looks"):
+        for name in ("epochs", "batch", "looks", "intermediate_epochs"):
             _check(getattr(self, name) >= 1, name, getattr(self, name), "a whole number above 0")
         for name in ("head_rate", "decay", "patience", "longest"):
             _check(getattr(self, name) >= 0, name, getattr(self, name), "0 or a number above it")
         for name in ("warmup", "dropout"):
             _check(0 <= getattr(self, name) < 1, name, getattr(self, name), "a share from 0 to below 1")
         _check(self.rate > 0, "rate", self.rate, "a number above 0")
+        _check(self.tags in TAGS, "tags", self.tags, " or ".join(TAGS))
         _check(self.pooling in _POOLING, "pooling", self.pooling, f"one of {', '.join(_POOLING)}")
         _check(self.dtype in _DTYPES, "dtype", self.dtype, f"one of {', '.join(_DTYPES)}")
 

@@ -103,7 +103,7 @@ def _loop(
 ) -> Best:
     """Learn epoch by epoch, and look at what is held out several times in each."""
     rows, held = both
-    optimiser = _optimiser(recipe, learning, start.new)
+    optimiser = optimiser_of(recipe, learning, start.new)
     steps = math.ceil(len(rows) / recipe.batch)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, rising_and_falling(recipe.warmup, steps * recipe.epochs))
     best, step, random = Best(), 0, np.random.default_rng(recipe.seed)
@@ -139,7 +139,7 @@ def rising_and_falling(warmup: float, steps: int) -> Callable[[int], float]:
     return lambda step: (step + 1) / rising if step < rising else (steps - step) / max(steps - rising, 1)
 
 
-def _optimiser(
+def optimiser_of(
     recipe: Finetuned, learning: dict[str, torch.nn.Parameter], new: frozenset[str]
 ) -> torch.optim.Optimizer:
     """Return AdamW: the head has a rate of its own, and only matrices decay."""

@@ -58,7 +58,7 @@ def begun(recipe: Finetuned) -> Start:
     _set_up(config, recipe)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(recipe.seed)
-        net, new = _opened(files, config)
+        net, new = _headed(files, config)
     return Start(files, tokenizer, net, new)
 
 
@@ -131,16 +131,23 @@ def _set_up(config: Any, recipe: Finetuned) -> None:
             setattr(config, name, recipe.dropout)
 
 
-def _opened(files: Checkpoint, config: Any) -> tuple[Any, frozenset[str]]:
-    """Return the network, and the names of those weights that are new."""
+def _headed(files: Checkpoint, config: Any) -> tuple[Any, frozenset[str]]:
+    """Return the network with a head for sentences, and the names of those weights that are new."""
+    from transformers import AutoModelForSequenceClassification
+
+    net, new = opened(AutoModelForSequenceClassification, files, config)
+    return net, frozenset(_checked(files, net, new))
+
+
+def opened(opener: Any, files: Checkpoint, config: Any) -> tuple[Any, set[str]]:
+    """Return a network of a class of transformers, and the names of the weights that its files do not have."""
     from safetensors import SafetensorError
-    from transformers import AutoModelForSequenceClassification as Opener
 
     place: dict[str, Any] = {"gguf_file": files.gguf} if files.gguf else {}
     if not files.gguf and not files.allow_pickle:
         place["use_safetensors"] = True
     try:
-        net, info = Opener.from_pretrained(
+        net, info = opener.from_pretrained(
             files.folder,
             config=config,
             dtype=torch.float32,
@@ -152,8 +159,7 @@ def _opened(files: Checkpoint, config: Any) -> tuple[Any, frozenset[str]]:
         )
     except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
         raise ModelError(f"cannot teach {files.name} in {files.folder}: {reason(error)}") from error
-    new = {*info["missing_keys"], *(each[0] for each in info["mismatched_keys"])}
-    return net, frozenset(_checked(files, net, new))
+    return net, {*info["missing_keys"], *(each[0] for each in info["mismatched_keys"])}
 
 
 def _checked(files: Checkpoint, net: Any, new: set[str]) -> set[str]:

@@ -20,6 +20,7 @@ from acceptability.train.classifiers.finetuned_loop import Best, learnt
 from acceptability.train.classifiers.finetuned_rows import Rows, check_ends, read_rows
 from acceptability.train.classifiers.finetuned_start import Start, begun
 from acceptability.train.classifiers.finetuned_states import OWN, pooled
+from acceptability.train.classifiers.intermediate_teaching import learnt_first
 from acceptability.train.tick import Tell
 from acceptability.types import Query
 
@@ -39,14 +40,15 @@ def taught(recipe: Finetuned, learn: Examples, held: Examples, out: Path, tell: 
         check_ends(rows, learn, start.padding)
         check_ends(kept, held, start.padding)
     _check_pooling(recipe, start, pooling)
-    device = _device(recipe.device)
-    with _randomness(recipe.seed, device), enough_memory(f"{start.files.name}: batch={recipe.batch}"):
+    device = chosen_device(recipe.device)
+    with randomness(recipe.seed, device), enough_memory(f"{start.files.name}: batch={recipe.batch}"):
+        first = learnt_first(recipe, start, device, tell) if recipe.intermediate else {}
         best = learnt(recipe, start, rows, kept, device, tell)
     _save(recipe, start, best, out)
-    return Fitted({"pooling": pooling, **_facts(start, rows, kept, best)}, _reached(out, held, kept, device))
+    return Fitted({"pooling": pooling, **first, **_facts(start, rows, kept, best)}, _reached(out, held, kept, device))
 
 
-def _device(name: str) -> torch.device:
+def chosen_device(name: str) -> torch.device:
     """Return where the network learns."""
     try:
         found = torch.device(("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name)
@@ -57,7 +59,7 @@ def _device(name: str) -> torch.device:
 
 
 @contextmanager
-def _randomness(seed: int, device: torch.device) -> Iterator[None]:
+def randomness(seed: int, device: torch.device) -> Iterator[None]:
     """Let whatever is random come from a seed, and leave nothing of it behind."""
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(seed)

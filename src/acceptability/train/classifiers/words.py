@@ -31,9 +31,10 @@ _ANY = ("vocabulary", "patience", "seed")
 
 @dataclass(frozen=True)
 class Cbow:
-    """CBOW: the sum or the mean of a sentence's word vectors, judged by a perceptron with one hidden layer.
+    """CBOW: the sum, the mean or the maximum of a sentence's word vectors, judged by a perceptron with a hidden layer.
 
-    It knows nothing of the order of words: the baseline of Warstadt et al. (2019).
+    It knows nothing of the order of words: the baseline of Warstadt et al. (2019), and with ``pool=max`` over GloVe's
+    vectors the bag of words of the NPI paper.
 
     Args:
         vectors: Where word vectors come from: nothing (they are learnt), a file in GloVe's format or .npz,
@@ -41,7 +42,7 @@ class Cbow:
         embedding: How many numbers a word vector has that is learnt.
         hidden: How many numbers the hidden layer has; 0 leaves it out.
         activation: What the hidden layer does to its numbers: tanh or relu.
-        pool: Whether word vectors are summed up (sum) or averaged (mean).
+        pool: Whether word vectors are summed up (sum), averaged (mean), or the greatest of each number counts (max).
         dropout: The share of numbers left out while it learns, before and after the hidden layer.
         rate: The learning rate of Adam.
         batch: How many sentences are read in a step.
