@@ -42,7 +42,9 @@ def test_real_and_fake_sentences_are_written_as_a_suite(text: Path, tmp_path: Pa
         ("permuted", 0): 10,
     }
     first = out.read_bytes()
-    typed("real-fake", "--corpus", text, "--lm", "trigram", "--count", 40, "--seed", 3, "--out", out)
+    again = ("real-fake", "--corpus", text, "--lm", "trigram", "--count", 40, "--seed", 3, "--out", out)
+    assert "is there already" in str(typed(*again).exception)
+    typed(*again, "--force")
     assert out.read_bytes() == first
 
 

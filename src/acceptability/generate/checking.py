@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from acceptability.errors import SuiteError, suggestion
 from acceptability.generate.constraints import Reference, Term, check_values
 from acceptability.generate.drawing import free_words
-from acceptability.generate.features import features
-from acceptability.generate.paradigm import ROWS, Paradigm, Slot, meets
+from acceptability.generate.features import Values, features
+from acceptability.generate.paradigm import Paradigm, Slot, meets
 from acceptability.generate.template import Hole, Piece
 from acceptability.generate.words import Word, lexicon
 
@@ -38,7 +38,8 @@ class _Check:
         for slot in self.paradigm.slots.values():
             self._slot(slot, earlier)
             earlier.append(slot.name)
-        self._rows()
+        for name, table in self.paradigm.rows.items():
+            self._rows(name, table)
         self._holes(("sentence",), self.paradigm.sentence, nested=True)
         for name, pieces in self.paradigm.tags.items():
             self._holes(("tags", name), pieces, nested=True)
@@ -58,15 +59,19 @@ class _Check:
 
     def _names(self) -> None:
         for name in self.paradigm.parts:
-            self._require(name not in self.paradigm.slots, ("parts", name), f"{name!r} is a slot and a part; rename one")
+            self._require(
+                name not in self.paradigm.slots, ("parts", name), f"{name!r} is a slot and a part; rename one"
+            )
         for name in self.paradigm.pairs:
             self._known(("pairs",), "factor", name, self.paradigm.factors)
         for name in self.paradigm.cross:
-            self._known(("cross",), "slot", name, [*self.paradigm.slots, *([ROWS] if self.paradigm.rows else [])])
+            self._known(("cross",), "slot or table", name, [*self.paradigm.slots, *self.paradigm.rows])
 
     def _counts(self) -> None:
         has = (self.paradigm.count > 0) != bool(self.paradigm.cross)
-        self._require(has, ("count",), "say either count, how many paradigms to make, or cross, the slots to go through")
+        self._require(
+            has, ("count",), "say either count, how many paradigms to make, or cross, the slots to go through"
+        )
 
     def _slot(self, slot: Slot, earlier: Sequence[str]) -> None:
         path = ("slots", slot.name)
@@ -76,7 +81,9 @@ class _Check:
             )
             return
         for term in slot.spec.terms:
-            self._require(not term.slot and not term.factor, path, f"{term}: a slot asks feature=value or feature=@slot.feature")
+            self._require(
+                not term.slot and not term.factor, path, f"{term}: a slot asks feature=value or feature=@slot.feature"
+            )
             self._feature(path, slot.spec.category, term)
             if term.reference:
                 self._known(path, "earlier slot", term.reference.slot, earlier)
@@ -84,7 +91,7 @@ class _Check:
         self._satisfiable(slot, path)
 
     def _is_in_rows(self, name: str) -> bool:
-        return bool(self.paradigm.rows) and name in self.paradigm.rows[0]
+        return any(name in table[0] for table in self.paradigm.rows.values())
 
     def _feature(self, path: tuple[str, ...], category: str, term: Term) -> None:
         try:
@@ -100,7 +107,7 @@ class _Check:
 
     def _satisfiable(self, slot: Slot, path: tuple[str, ...]) -> None:
         assert slot.spec is not None
-        words = [*lexicon()[slot.spec.category], *(each for each in self.words if each.category == slot.spec.category)]
+        words = self._vocabulary(slot.spec.category)
         if free_words(slot, words):
             return
         for place, term in enumerate(slot.spec.terms):
@@ -111,28 +118,29 @@ class _Check:
                 f"no word fits the slot {slot.name!r}: none is left after {term}. Ask for less, or add a [[word]].",
             )
 
-    def _rows(self) -> None:
-        rows = self.paradigm.rows
-        if not rows:
-            return
-        for name in rows[0]:
-            self._known((ROWS,), "slot", name, self.paradigm.slots)
-        self._require(len(rows) > 1, (ROWS,), "rows need the names of slots, and then a list of words for each row")
-        for row in rows[1:]:
-            self._require(len(row) == len(rows[0]), (ROWS,), f"the row {', '.join(row)} has not {len(rows[0])} words")
-            for name, lemma in zip(rows[0], row, strict=True):
-                self._cell(self.paradigm.slots[name], lemma)
+    def _rows(self, name: str, table: tuple[Values, ...]) -> None:
+        path = ("rows", name)
+        header, *rows = table
+        for slot in header:
+            self._known(path, "slot", slot, self.paradigm.slots)
+        for row in rows:
+            self._require(len(row) == len(header), path, f"the row {', '.join(row)} has not {len(header)} words")
+            for slot, lemma in zip(header, row, strict=True):
+                self._cell(path, self.paradigm.slots[slot], lemma)
 
-    def _cell(self, slot: Slot, lemma: str) -> None:
+    def _cell(self, path: tuple[str, ...], slot: Slot, lemma: str) -> None:
         if slot.spec is None:
             return
         category = slot.spec.category
-        words = [each for each in (*lexicon()[category], *self.words) if (each.category, each.lemma) == (category, lemma)]
+        words = [each for each in self._vocabulary(category) if each.lemma == lemma]
         self._require(
             bool(free_words(slot, words)),
-            (ROWS,),
+            path,
             f"{lemma!r} is no {category} of the lexicon that fits the slot {slot.name!r}. Add a [[word]], or take another.",
         )
+
+    def _vocabulary(self, category: str) -> list[Word]:
+        return [*lexicon()[category], *(each for each in self.words if each.category == category)]
 
     def _holes(self, path: tuple[str, ...], pieces: Sequence[Piece], *, nested: bool) -> None:
         known = [*self.paradigm.slots, *(self.paradigm.parts if nested else ())]
@@ -193,7 +201,10 @@ class _Check:
     def _factors_matter(self) -> None:
         """Refuse a factor of several values that changes nothing in the sentence."""
         terms = [term for cases in self.paradigm.parts.values() for case in cases for term in case.terms]
-        pieces = [*self.paradigm.sentence, *(p for cases in self.paradigm.parts.values() for c in cases for p in c.pieces)]
+        pieces = [
+            *self.paradigm.sentence,
+            *(p for cases in self.paradigm.parts.values() for c in cases for p in c.pieces),
+        ]
         used = {term.left for term in terms}
         used |= {term.factor for piece in pieces if isinstance(piece, Hole) for term in piece.terms}
         for name, values in self.paradigm.factors.items():

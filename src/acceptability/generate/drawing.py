@@ -13,8 +13,8 @@ from random import Random
 
 from acceptability.errors import SuiteError
 from acceptability.generate.constraints import Reference, Term, agree
-from acceptability.generate.features import Values, features
-from acceptability.generate.paradigm import ROWS, Paradigm, Slot
+from acceptability.generate.features import Feature, Values, features
+from acceptability.generate.paradigm import Paradigm, Slot
 from acceptability.generate.words import TEXT, Word, lexicon, numbers
 
 _CONTENT = ("noun", "name", "verb", "adjective", "adverb", TEXT)
@@ -47,6 +47,7 @@ class Drawer:
     own: tuple[Word, ...]
     random: Random
     _known: dict[tuple[object, ...], tuple[Candidate, ...]] = field(default_factory=dict)
+    _words: dict[str, Sequence[Word]] = field(default_factory=dict)
 
     def many(self) -> Iterator[Drawn]:
         """Yield words for one paradigm after the other, without end; or for all combinations, where slots are crossed."""
@@ -54,11 +55,12 @@ class Drawer:
             yield from self._crossed()
             return
         while True:
-            yield self._one(self._row())
+            yield self._one(self._rows())
 
-    def _row(self) -> dict[str, str]:
-        rows = self.paradigm.rows
-        return dict(zip(rows[0], self.random.choice(rows[1:]), strict=True)) if rows else {}
+    def _rows(self) -> dict[str, str]:
+        """Return the words of one row of every table."""
+        tables = self.paradigm.rows.values()
+        return {slot: word for table in tables for slot, word in self.random.choice(_as_rows(table)).items()}
 
     def _crossed(self) -> Iterator[Drawn]:
         """Yield words for every combination of the crossed slots in which they fit together."""
@@ -68,15 +70,11 @@ class Drawer:
                 yield self._one(fixed)
 
     def _alternatives(self, name: str) -> list[dict[str, str]]:
-        if name == ROWS:
-            header, *rows = self.paradigm.rows
-            return [dict(zip(header, row, strict=True)) for row in rows]
+        if name in self.paradigm.rows:
+            return _as_rows(self.paradigm.rows[name])
         slot = self.paradigm.slots[name]
-        words = self._words(slot) if slot.spec else _texts(slot)
+        words = self._free(slot) if slot.spec else _texts(slot)
         return [{name: word.lemma} for word in words]
-
-    def _words(self, slot: Slot) -> Sequence[Word]:
-        return free_words(slot, self.vocabulary(slot))
 
     def _fits(self, fixed: Mapping[str, str]) -> bool:
         return any(self._try(fixed) is not None for _ in range(_IN_VAIN))
@@ -116,9 +114,15 @@ class Drawer:
         asked = [(term, _asked(term, drawn)) for term in terms]
         key = (slot.name, lemma, *(values for _, values in asked))
         if key not in self._known:
-            words = [word for word in self.vocabulary(slot) if lemma is None or word.lemma == lemma]
+            words = [word for word in self._free(slot) if lemma is None or word.lemma == lemma]
             self._known[key] = tuple(_fitting(slot, words, asked))
         return self._known[key]
+
+    def _free(self, slot: Slot) -> Sequence[Word]:
+        """Return the words that fit whatever the other slots have; worked out once."""
+        if slot.name not in self._words:
+            self._words[slot.name] = free_words(slot, self.vocabulary(slot))
+        return self._words[slot.name]
 
     def vocabulary(self, slot: Slot) -> tuple[Word, ...]:
         """Return the words among which those of a slot are sought."""
@@ -129,8 +133,8 @@ class Drawer:
 
     def _cells(self, slot: Slot) -> tuple[Word, ...]:
         """Return the texts that the rows have for a slot."""
-        header, *rows = self.paradigm.rows
-        return tuple(Word(TEXT, row[header.index(slot.name)]) for row in rows)
+        rows = [row for table in self.paradigm.rows.values() for row in _as_rows(table)]
+        return tuple(Word(TEXT, row[slot.name]) for row in rows if slot.name in row)
 
     def _stuck(self, fixed: Mapping[str, str]) -> str:
         """Return the message about the first slot that no word fits."""
@@ -146,7 +150,9 @@ class Drawer:
 
 def _nothing_fits(slot: Slot, drawn: Drawn) -> str:
     terms = slot.spec.terms if slot.spec else ()
-    asked = [f"{term} ({'|'.join(_asked(term, drawn)) or 'nothing'})" if term.reference else str(term) for term in terms]
+    asked = [
+        f"{term} ({'|'.join(_asked(term, drawn)) or 'nothing'})" if term.reference else str(term) for term in terms
+    ]
     return f"no word fits the slot {slot.name!r}: {', '.join(asked)}. Ask for less here or in an earlier slot."
 
 
@@ -158,6 +164,11 @@ def free_words(slot: Slot, words: Sequence[Word]) -> list[Word]:
 
 def _texts(slot: Slot) -> tuple[Word, ...]:
     return tuple(Word(TEXT, text) for text in slot.texts)
+
+
+def _as_rows(table: tuple[Values, ...]) -> list[dict[str, str]]:
+    header, *rows = table
+    return [dict(zip(header, row, strict=True)) for row in rows]
 
 
 def _asked(term: Term, drawn: Drawn) -> Values:
@@ -173,28 +184,24 @@ def _pick(values: Values, random: Random) -> str:
     return values[0] if len(values) == 1 else random.choice(values)
 
 
-def _fitting(slot: Slot, words: Sequence[Word], asked: list[tuple[Term, Values]]) -> list[Candidate]:
+def _fitting(slot: Slot, words: Sequence[Word], asked: Sequence[tuple[Term, Values]]) -> list[Candidate]:
+    """Return the words that are as the slot asks, each with what can be chosen for it."""
     if slot.spec is None:
         return [(word, ()) for word in words]
-    found = []
-    for word in words:
-        options = _options(word, asked)
-        if options is not None and all(_has(word, term, values) for term, values in asked):
-            found.append((word, options))
-    return found
+    category = slot.spec.category
+    known = [(features().feature(category, term.left), term.is_equal, values) for term, values in asked]
+    for feature, is_equal, values in known:
+        if category not in feature.choice:
+            words = [word for word in words if agree(feature.type, word.values(feature.name), values) == is_equal]
+    chosen = [each for each in known if category in each[0].choice]
+    options = [(word, _options(word, chosen)) for word in words]
+    return [(word, found) for word, found in options if all(values for _, values in found)]
 
 
-def _has(word: Word, term: Term, values: Values) -> bool:
-    feature = features().feature(word.category, term.left)
-    return word.category in feature.choice or agree(feature.type, word.values(term.left), values) == term.is_equal
-
-
-def _options(word: Word, asked: list[tuple[Term, Values]]) -> Options | None:
-    """Return what can be chosen for a word; None if nothing can that the slot asks."""
+def _options(word: Word, asked: Sequence[tuple[Feature, bool, Values]]) -> Options:
+    """Return what can be chosen for a word, by feature."""
     options: dict[str, Values] = {"number": numbers(word)} if word.category == "noun" else {}
-    for term, values in asked:
-        feature = features().feature(word.category, term.left)
-        if word.category in feature.choice:
-            before = options.get(term.left, feature.values)
-            options[term.left] = tuple(each for each in before if (each in values) == term.is_equal)
-    return tuple(options.items()) if all(options.values()) else None
+    for feature, is_equal, values in asked:
+        before = options.get(feature.name, feature.values)
+        options[feature.name] = tuple(each for each in before if (each in values) == is_equal)
+    return tuple(options.items())

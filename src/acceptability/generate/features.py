@@ -88,12 +88,11 @@ class Features:
 
     def feature(self, category: str, name: str) -> Feature:
         """Return a feature of a category."""
+        found = self.features.get(name)
+        if found is not None and category in found.of:
+            return found
         known = [each for each, feature in self.features.items() if category in feature.of]
-        if name not in known:
-            raise SuiteError(
-                f"a {category} has no feature {name!r}.{suggestion(name, known)} It has {', '.join(known)}."
-            )
-        return self.features[name]
+        raise SuiteError(f"a {category} has no feature {name!r}.{suggestion(name, known)} It has {', '.join(known)}.")
 
 
 def lexicon_file(name: str) -> Traversable:

@@ -53,9 +53,7 @@ def suite_of(name: str, rows: Iterable[Made]) -> Suite:
     """Return made sentences as a suite."""
     found = list(rows)
     by_id = {each.sentence.id: each.sentence for each in found}
-    contrasts: list[Contrast] = [
-        contrast(each.sentence, by_id[worse]) for each in found for worse in each.better_than
-    ]
+    contrasts: list[Contrast] = [contrast(each.sentence, by_id[worse]) for each in found for worse in each.better_than]
     return Suite(name, tuple(by_id.values()), tuple(contrasts))
 
 

@@ -13,7 +13,6 @@ from acceptability.generate.template import Hole, Piece
 from acceptability.generate.words import Word
 
 Condition = Mapping[str, str]
-ROWS = "rows"
 
 
 @dataclass(frozen=True)
@@ -43,8 +42,8 @@ class Paradigm:
         acceptable: Conditions; a sentence is acceptable if one of them holds.
         pairs: The factors in which the sentences of a contrast may differ.
         count: How many paradigms are made; 0 if ``cross`` says it.
-        cross: Slots all of whose words are gone through, the last one fastest.
-        rows: Words that several slots have together: the slots, then their words.
+        cross: Slots, or tables of rows, all of whose words are gone through, the last one fastest.
+        rows: Tables of words that several slots have together: first the slots, then their words, row by row.
         repeats: Whether the same sentence may come twice.
     """
 
@@ -59,7 +58,7 @@ class Paradigm:
     tags: Mapping[str, tuple[Piece, ...]]
     count: int = 0
     cross: Values = ()
-    rows: tuple[Values, ...] = ()
+    rows: Mapping[str, tuple[Values, ...]] = field(default_factory=dict)
     repeats: bool = False
 
     @cached_property

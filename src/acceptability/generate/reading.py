@@ -30,7 +30,7 @@ _PARADIGM = {
     "pairs": list,
     "tags": dict,
     "cross": list,
-    "rows": list,
+    "rows": dict,
     "repeats": bool,
 }
 _FORMS = {
@@ -39,7 +39,13 @@ _FORMS = {
     "adjective": ("lemma", "comparative", "superlative"),
     "auxiliary": ("lemma", "sg", "pl", "selects"),
 }
-_SAID = {str: "a text in quotation marks", int: "a number", list: "a list in […]", dict: "a table", bool: "true or false"}
+_SAID = {
+    str: "a text in quotation marks",
+    int: "a number",
+    list: "a list in […]",
+    dict: "a table",
+    bool: "true or false",
+}
 
 
 def read_paradigms(content: str, where: str) -> ParadigmFile:
@@ -91,15 +97,15 @@ class _Reader:
             self.fail(("splits",), f"the splits have {sum(splits.values())} paradigms, but only {total} are made")
         return dict(splits)
 
-    def check_keys(
-        self, row: object, known: Mapping[str, type], path: Path, what: str, needed: Iterable[str]
-    ) -> None:
+    def check_keys(self, row: object, known: Mapping[str, type], path: Path, what: str, needed: Iterable[str]) -> None:
         """Refuse keys that mean nothing, values of another type, and what lacks."""
         if not isinstance(row, dict):
             self.fail(path, f"{what} is {row!r}; expected {_SAID[dict]}")
         for name, value in row.items():
             if name not in known:
-                self.fail((*path, name), f"{what} has no key {name!r}.{suggestion(name, known)} It has {', '.join(known)}.")
+                self.fail(
+                    (*path, name), f"{what} has no key {name!r}.{suggestion(name, known)} It has {', '.join(known)}."
+                )
             if type(value) is not known[name]:
                 self.fail((*path, name), f"{name} is {value!r}; expected {_SAID[known[name]]}")
         for name in needed:
@@ -110,7 +116,7 @@ class _Reader:
         path: Path = ("word", place)
         category = row.get("category")
         if not isinstance(category, str):
-            self.fail(path, "a word needs its category, such as category = \"noun\"")
+            self.fail(path, 'a word needs its category, such as category = "noun"')
         cells = {name: value for name, value in row.items() if name != "category"}
         for name, value in cells.items():
             if not isinstance(value, str):
@@ -138,7 +144,7 @@ class _Reader:
             tags={name: self.template((*path, "tags", name), each) for name, each in row.get("tags", {}).items()},
             count=row.get("count", 0),
             cross=tuple(self.texts((*path, "cross"), row.get("cross", []))),
-            rows=tuple(tuple(self.texts((*path, "rows"), each)) for each in row.get("rows", [])),
+            rows={name: self.rows((*path, "rows", name), value) for name, value in row.get("rows", {}).items()},
             repeats=row.get("repeats", False),
         )
         check_paradigm(found, words, lambda *rest: self.at(*path, *rest))
@@ -147,7 +153,7 @@ class _Reader:
     def factor(self, path: Path, values: object) -> tuple[str, ...]:
         found = tuple(self.texts(path, values))
         if len(set(found)) < len(found) or not found:
-            self.fail(path, f"the factor {path[-1]!r} needs different values, such as [\"1\", \"0\"]")
+            self.fail(path, f'the factor {path[-1]!r} needs different values, such as ["1", "0"]')
         return found
 
     def slot(self, path: Path, value: object) -> Slot:
@@ -160,11 +166,16 @@ class _Reader:
 
     def part(self, path: Path, value: object) -> tuple[Case, ...]:
         if not isinstance(value, dict):
-            self.fail(path, f"the part {path[-1]!r} needs a text for each condition: \"factor=value\" = \"text\"")
+            self.fail(path, f'the part {path[-1]!r} needs a text for each condition: "factor=value" = "text"')
         return tuple(
             Case(self.read(read_terms, (*path, when), when), self.template((*path, when), text))
             for when, text in value.items()
         )
+
+    def rows(self, path: Path, value: object) -> tuple[tuple[str, ...], ...]:
+        if not isinstance(value, list) or len(value) < 2:
+            self.fail(path, f"the table {path[-1]!r} needs the names of slots, and then a list of words for each row")
+        return tuple(tuple(self.texts(path, each)) for each in value)
 
     def template(self, path: Path, text: object) -> tuple[Piece, ...]:
         return self.read(read_template, path, text)
