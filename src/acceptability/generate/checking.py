@@ -1,4 +1,4 @@
-"""Whether a paradigm can be made at all: names that exist, values that fit, parts for every condition, words for every slot."""
+"""Whether a paradigm can be made at all: known names, fitting values, a text for every condition, words for every slot."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ class _Check:
         self._require(
             bool(free_words(slot, words)),
             path,
-            f"{lemma!r} is no {category} of the lexicon that fits the slot {slot.name!r}. Add a [[word]], or take another.",
+            f"{lemma!r} is no {category} that fits the slot {slot.name!r}. Take another, or add it as a [[word]].",
         )
 
     def _vocabulary(self, category: str) -> list[Word]:

@@ -1,8 +1,8 @@
 """What a slot asks of its word, and what a condition asks of a sentence, in a language of a few marks.
 
 A slot: a category and what the word must be, ``noun kind=person number=pl`` or ``verb subject=@doer.kind form!=base``.
-After ``=`` stand values, several of them separated by ``|``, or ``@slot.feature``: what an earlier slot has. ``!=`` asks
-for the opposite. Two features agree if they share a value; a kind agrees with the kinds above it, so that
+After ``=`` stand values, several of them separated by ``|``, or ``@slot.feature``: what an earlier slot has. ``!=``
+asks for the opposite. Two features agree if they share a value; a kind agrees with the kinds above it, so that
 ``kind=@verb.object`` takes a noun that denotes something which the verb takes as its object.
 
 A condition, in a part or a label: ``licensor=1 scope=0``, or ``anaphor.agreement=@subject.agreement``.

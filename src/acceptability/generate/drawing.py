@@ -50,7 +50,7 @@ class Drawer:
     _words: dict[str, Sequence[Word]] = field(default_factory=dict)
 
     def many(self) -> Iterator[Drawn]:
-        """Yield words for one paradigm after the other, without end; or for all combinations, where slots are crossed."""
+        """Yield words for one paradigm after the other: without end, or for all combinations of crossed slots."""
         if self.paradigm.cross:
             yield from self._crossed()
             return

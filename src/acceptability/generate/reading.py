@@ -6,9 +6,9 @@ The page "Write your own paradigms" of the documentation says what stands in suc
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from acceptability.errors import SuiteError, reason, suggestion
 from acceptability.generate.checking import check_paradigm
@@ -18,6 +18,7 @@ from acceptability.generate.paradigm import Case, Paradigm, ParadigmFile, Slot
 from acceptability.generate.template import Piece, read_template
 from acceptability.generate.words import TEXT, Word, word_of
 
+_Read = TypeVar("_Read")
 _FILE = {"name": str, "title": str, "tags": dict, "splits": dict, "word": list, "paradigm": list}
 _PARADIGM = {
     "name": str,
@@ -185,7 +186,7 @@ class _Reader:
             self.fail(path, f"{path[-1]} is {value!r}; expected a list of texts in quotation marks")
         return value
 
-    def read(self, reader: Any, path: Path, text: object) -> Any:
+    def read(self, reader: Callable[[str], _Read], path: Path, text: object) -> _Read:
         """Return what a reader makes of a text; its errors get the line."""
         if not isinstance(text, str):
             self.fail(path, f"{path[-1]} is {text!r}; expected {_SAID[str]}")
