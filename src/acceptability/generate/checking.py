@@ -1,4 +1,4 @@
-"""Whether a paradigm can be made at all: known names, fitting values, a text for every condition, words for every slot."""
+"""Whether a paradigm can be made: known names, fitting values, a text for every condition, words for every slot."""
 
 from __future__ import annotations
 
