@@ -26,8 +26,8 @@ pay paid paid; forget forgot forgotten; hide hid hidden; hang hung hung; ring ra
 burst burst burst; sweep swept swept; tear tore torn; lend lent lent; freeze froze frozen; grow grew grown
 wake woke woken; sew sewed sewn; know knew known
 """
-DOUBLED = """sip chop hug pet plan stop drop knit trim pop snap dim slam rip hum chat mop chip unplug cut sit run put set win
-    upset forget spin"""
+DOUBLED = """sip chop hug pet plan stop drop knit trim pop snap dim slam rip hum chat mop chip unplug cut sit run put
+    set win upset forget spin"""
 
 NOUNS = {
     "animal": """cat dog rabbit hamster parrot puppy kitten poodle terrier canary goldfish tortoise guinea-pig ferret
@@ -38,8 +38,8 @@ NOUNS = {
     "place": """museum library hospital school restaurant bank hotel theater cinema church temple castle palace
         factory bakery bookstore pharmacy supermarket airport office gallery gym stadium mosque cathedral monastery
         cottage cabin mansion apartment warehouse laboratory clinic courthouse kindergarten dormitory cafe bar pub
-        nightclub casino bookshop barn greenhouse lighthouse mill tower university college embassy prison police-
-        station train-station post-office grocery-store art-gallery high-school shopping-mall town-hall observatory
+        nightclub casino bookshop barn greenhouse lighthouse mill tower university college embassy prison police-station
+        train-station post-office grocery-store art-gallery high-school shopping-mall town-hall observatory
         aquarium brewery distillery workshop studio hostel park garden beach forest lake river village island
         mountain valley canyon harbor playground market plaza zoo vineyard campsite farm meadow desert waterfall
         cave cemetery campus cliff hill city town neighborhood orchard golf-course""",
@@ -69,17 +69,18 @@ NOUNS = {
         pliers scissors crowbar hoe spade wheelbarrow hatchet toolbox flashlight tape-measure clamp lawnmower
         chainsaw sledgehammer""",
     "machine": """phone laptop computer camera printer television radio tablet watch clock calculator microphone
-        speaker projector scanner keyboard toaster blender microwave dishwasher refrigerator vacuum-cleaner hair-
-        dryer lamp heater fan washing-machine coffee-maker typewriter stereo telescope microscope""",
+        speaker projector scanner keyboard toaster blender microwave dishwasher refrigerator vacuum-cleaner hair-dryer
+        lamp heater fan washing-machine coffee-maker typewriter stereo telescope microscope""",
     "writing": """book novel textbook biography dictionary encyclopedia cookbook poem essay fairy-tale autobiography
         memoir play screenplay comic-book magazine newspaper diary guidebook thriller anthology letter report
         article contract email memo form map brochure recipe speech thesis questionnaire petition résumé application
         invitation postcard manuscript document newsletter proposal leaflet""",
-    "show": """movie film documentary cartoon sitcom soap-opera western comedy drama trailer TV-show musical horror-
-        movie music-video ballet opera""",
+    "show": """movie film documentary cartoon sitcom soap-opera western comedy drama trailer TV-show musical
+        horror-movie music-video ballet opera""",
     "tune": """song ballad lullaby anthem hymn carol folk-song love-song symphony sonata concerto waltz melody tune
         march serenade prelude nocturne""",
-    "image": """painting portrait drawing sketch photograph poster landscape mural watercolor engraving self-portrait""",
+    "image": """painting portrait drawing sketch photograph poster landscape mural watercolor engraving
+        self-portrait""",
     "greenery": """rose tulip tree bush fern cactus orchid sunflower daisy hedge lily palm oak willow violet ivy
         bonsai daffodil houseplant rosebush""",
     "plaything": """doll teddy-bear puppet kite yo-yo balloon toy puzzle marble toy-train board-game rocking-horse
@@ -144,7 +145,8 @@ VERBS = {
     "cooked": """praise recommend eat devour cook serve taste order share buy sell burn enjoy choose complain-about
         pay-for""",
     "pastries": "eat devour bake slice serve taste order share buy sell",
-    "crop": """eat devour peel chop slice grow serve taste buy sell wash rinse plant cut freeze boil fry roast harvest""",
+    "crop": """eat devour peel chop slice grow serve taste buy sell wash rinse plant cut freeze boil fry roast
+        harvest""",
     "beverage": "serve taste order drink sip pour spill pay-for",
     "worn": """wear buy sell wash iron fold mend knit sew borrow donate return repair dry pack ruin tear rip choose
         throw-away put-away give-away try-on pay-for""",
@@ -154,8 +156,8 @@ VERBS = {
         look-for search-for""",
     "motorcar": """photograph see notice inspect buy sell wash borrow lend steal move scratch repair drive park rent
         test pay-for""",
-    "bike": """photograph see notice inspect buy sell wash borrow lend steal move scratch repair rent ride test pay-
-        for""",
+    "bike": """photograph see notice inspect buy sell wash borrow lend steal move scratch repair rent ride
+        test pay-for""",
     "watercraft": """photograph see notice inspect build buy sell wash borrow lend steal move scratch repair rent sail
         test sink pay-for""",
     "handtool": "inspect find buy sell borrow lend return lose carry break drop use put-away look-for",
@@ -164,8 +166,8 @@ VERBS = {
     "writing": """ignore criticize praise describe mention find recommend review share buy sell borrow lend donate
         return hide lose read write publish translate copy edit discuss study print burn sign enjoy understand
         reject present revise approve examine destroy throw-away give-away look-for search-for""",
-    "show": """criticize praise describe remember mention see watch recommend review discuss enjoy direct choose talk-
-        about laugh-at complain-about write-about hear-about""",
+    "show": """criticize praise describe remember mention see watch recommend review discuss enjoy direct choose
+        talk-about laugh-at complain-about write-about hear-about""",
     "tune": "recognize remember hear write enjoy sing hum play compose record perform listen-to",
     "image": """recognize describe paint notice buy sell steal copy study print burn hang frame collect ruin explain
         examine look-at point-at stare-at""",

@@ -26,8 +26,8 @@ PLURAL = {
 }
 EITHER = {"the", "any", "no", "some"}
 LICENSED = {"only", "even"}
-_ADVERBS = """ever not often also sometimes frequently regularly usually always occasionally rarely seldom hardly scarcely
-    barely really clearly certainly openly"""
+_ADVERBS = """ever not often also sometimes frequently regularly usually always occasionally rarely seldom hardly
+    scarcely barely really clearly certainly openly"""
 ADVERBS = frozenset(_ADVERBS.split())
 AUXILIARIES = {
     "has": ("sg", "en"), "have": ("pl", "en"), "had": ("", "en"), "is": ("sg", "ing"), "are": ("pl", "ing"),
