@@ -129,8 +129,8 @@ VERBS = {
     "person": """annoy amuse betray bother call comfort compliment confront contact criticize defend disappoint
         distract embarrass encourage follow forgive greet hug ignore impress insult interview invite irritate kiss
         mock offend pay phone please praise protect punish recognize rescue reward scare shock support surprise
-        tease thank upset warn welcome hire fire sue arrest blame question teach help hurt calm congratulate
-        describe remember forget mention photograph adopt chase hear see watch notice visit avoid approach find miss
+        tease thank upset warn welcome hire fire sue blame question teach help hurt calm congratulate
+        describe remember forget mention photograph chase hear see watch notice visit avoid approach find miss
         interrupt examine oppose wake talk-to talk-about listen-to look-at laugh-at wait-for care-for work-with
         argue-with flirt-with apologize-to smile-at shout-at complain-about worry-about think-about dream-about
         escape-from look-for search-for vote-for dance-with point-at stare-at lie-to write-to chat-with speak-to
@@ -139,7 +139,7 @@ VERBS = {
         notice approach find film examine hunt look-at care-for look-for search-for point-at stare-at read-about
         learn-about""",
     "place": """describe remember mention photograph paint draw see visit leave enter explore tour avoid pass approach
-        reach inspect manage build renovate recommend rent destroy talk-about look-at dream-about go-to walk-to
+        reach inspect manage build renovate recommend destroy talk-about look-at dream-about go-to walk-to
         drive-to travel-to return-to arrive-at work-at stay-at escape-from point-at run-to write-about read-about
         learn-about hear-about""",
     "cooked": """praise recommend eat devour cook serve taste order share buy sell burn enjoy choose complain-about
@@ -151,14 +151,14 @@ VERBS = {
     "worn": """wear buy sell wash iron fold mend knit sew borrow donate return repair dry pack ruin tear rip choose
         throw-away put-away give-away try-on pay-for""",
     "furnishing": "paint build buy sell donate polish dust assemble move scratch repair lift stand-behind",
-    "tableware": "wash polish carry scratch break drop stack rinse dry shatter crack chip put-away knock-over",
+    "tableware": "wash polish carry scratch break drop rinse dry shatter crack chip put-away knock-over",
     "container": """find buy sell hide lose steal move carry drop open close empty pack unpack lift borrow pick-up
         look-for search-for""",
     "motorcar": """photograph see notice inspect buy sell wash borrow lend steal move scratch repair drive park rent
         test pay-for""",
-    "bike": """photograph see notice inspect buy sell wash borrow lend steal move scratch repair rent ride
+    "bike": """photograph see notice inspect buy sell wash borrow lend steal scratch repair rent ride
         test pay-for""",
-    "watercraft": """photograph see notice inspect build buy sell wash borrow lend steal move scratch repair rent sail
+    "watercraft": """photograph see notice inspect build buy sell wash borrow lend steal scratch repair rent sail
         test sink pay-for""",
     "handtool": "inspect find buy sell borrow lend return lose carry break drop use put-away look-for",
     "machine": """inspect buy sell borrow lend return steal repair break drop use charge unplug install test examine
