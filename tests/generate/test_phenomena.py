@@ -59,9 +59,9 @@ PREDICATES = {
 }  # fmt: skip
 SUBJECTS = {
     "the N of N": r"the \w+ of \w+", "the N": r"the \w+", "my N": r"my \w+", "demonstrative": r"th(is|at|ese|ose) \w+",
-    "some N": r"some \w+", "quantifier": r"(most|many) \w+", "indefinite": r"everyone|somebody", "pronoun": r"s?he|we|they",
-    "Mr.": r"mr\. \w+", "Mr. and Mrs.": r"mr\. and mrs\. \w+", "name and kin": r"\w+ and his \w+",
-    "names": r"\w+ and \w+", "name": r"(mary|john|laura|henry)",
+    "some N": r"some \w+", "quantifier": r"(most|many) \w+", "indefinite": r"everyone|somebody",
+    "pronoun": r"s?he|we|they", "Mr.": r"mr\. \w+", "Mr. and Mrs.": r"mr\. and mrs\. \w+",
+    "name and kin": r"\w+ and his \w+", "names": r"\w+ and \w+", "name": r"(mary|john|laura|henry)",
 }  # fmt: skip
 
 

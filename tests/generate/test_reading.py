@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from acceptability import generate
 from acceptability.errors import SuiteError
 from acceptability.generate.lines import key_lines, line_of
 from acceptability.generate.making import made, suite_of
@@ -145,3 +146,18 @@ def test_lines_are_found_in_tables_arrays_and_long_values() -> None:
     assert lines[("p", 1, "q", "z")] == 12
     assert ("b",) not in lines
     assert line_of(lines, ("p", 1, "q", "missing")) == 11
+
+
+def test_the_file_of_the_documentation_makes_what_the_page_says(tmp_path: Path) -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "howto" / "paradigms.md").read_text(encoding="utf-8")
+    example, _, part = page.partition("```toml\n")[2].partition("```")
+    path = tmp_path / "toy.toml"
+    path.write_text(example)
+    suite = generated_suite(str(path), seed=1)
+    assert (len(suite.sentences), len(suite.contrasts)) == (800, 400)
+    assert "800 sentences and 400 contrasts" in page
+    shown = "".join(f"    {each.label} {each.text}\n" for each in suite.sentences[:4])
+    assert f"(label, sentence):\n\n{shown}\n" in page
+    extra = part.partition("```toml\n")[2].partition("```")[0]
+    npi = (Path(generate.__file__).parent / "paradigms" / "npi" / "adverbs.toml").read_text(encoding="utf-8")
+    assert extra in npi, "the part that the page shows is one that comes with the package"
