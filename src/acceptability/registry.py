@@ -100,6 +100,15 @@ _OURS: dict[str, dict[str, str]] = {
     },
     "subject": {
         "real-fake": "acceptability.train.classifiers.real_fake:made_sentences",
+        "npi": "acceptability.generate.phenomena:npi",
+        "agreement": "acceptability.generate.phenomena:agreement",
+        "reflexives": "acceptability.generate.phenomena:reflexives",
+        "filler-gap": "acceptability.generate.phenomena:filler_gap",
+        "targeted/svo": "acceptability.generate.phenomena:svo",
+        "targeted/wh": "acceptability.generate.phenomena:wh",
+        "targeted/causative": "acceptability.generate.phenomena:causative",
+        "targeted/sv-agreement": "acceptability.generate.phenomena:sv_agreement",
+        "targeted/reflexive": "acceptability.generate.phenomena:reflexive",
     },
     "reduction": {
         name: f"acceptability.reductions:{target}"
@@ -130,7 +139,7 @@ _HINTS = {
     "measure": "The measures are: {names}.",
     "study": "The studies are: {names}; a study of your own is a TOML file.",
     "recipe": "The recipes are: {names}.",
-    "subject": "What can be made: {names}.",
+    "subject": "What can be made: {names}; or the paradigms of a file of your own, FILE.toml.",
     "reduction": "The reductions are: {names}.",
 }
 

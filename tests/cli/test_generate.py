@@ -42,7 +42,9 @@ def test_real_and_fake_sentences_are_written_as_a_suite(text: Path, tmp_path: Pa
         ("permuted", 0): 10,
     }
     first = out.read_bytes()
-    typed("real-fake", "--corpus", text, "--lm", "trigram", "--count", 40, "--seed", 3, "--out", out)
+    again = ("real-fake", "--corpus", text, "--lm", "trigram", "--count", 40, "--seed", 3, "--out", out)
+    assert "is there already" in str(typed(*again).exception)
+    typed(*again, "--force")
     assert out.read_bytes() == first
 
 
@@ -81,3 +83,38 @@ def test_bad_input_is_refused(
     assert isinstance(done.exception, error)
     assert message in str(done.exception)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["text.txt"]
+
+
+def test_without_a_name_it_lists_what_can_be_made() -> None:
+    done = typed()
+    assert done.exit_code == 0
+    assert "targeted/svo" in done.stdout
+    rows = json.loads(typed("--json").stdout)
+    assert {row["name"] for row in rows} >= {"real-fake", "npi", "agreement", "reflexives", "filler-gap", "targeted/wh"}
+    assert all(row["what it makes"] for row in rows)
+
+
+def test_paradigms_are_written_as_a_suite_that_loads_and_is_measured(tmp_path: Path) -> None:
+    out = tmp_path / "npi.jsonl"
+    told = json.loads(typed("npi", "--seed", 1, "--count", 2, "--json", "--out", out).stdout)
+    assert told == {"file": str(out), "paradigms": 36, "sentences": 272, "acceptable": 172, "contrasts": 168}
+    suite = load_suite(str(out))
+    assert (len(suite.sentences), len(suite.contrasts)) == (272, 168)
+    first = out.read_bytes()
+    assert isinstance(typed("npi", "--seed", 1, "--count", 2, "--out", out).exception, SuiteError)
+    typed("npi", "--seed", 1, "--count", 2, "--force", "--out", out)
+    assert out.read_bytes() == first
+    options = ["--model", "uniform", "--measure", "PairAccuracy", "--by", "environment", "--resamples", "0", "--json"]
+    done = CliRunner().invoke(app, ["evaluate", str(out), *options])
+    assert done.exit_code == 0, done.output
+    assert CliRunner().invoke(app, ["suites", "check", str(out)]).exit_code == 0
+
+
+def test_a_file_of_paradigms_with_a_mistake_is_refused_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('name = "mine"\n[[paradigm]]\nname = "a"\nsentence = "{x}"\nacceptable = ["f=1"]\n')
+    done = typed(path, "--out", tmp_path / "made.jsonl")
+    assert str(done.exception) == f"{path}, line 2: a paradigm needs 'factors'"
+    assert str(typed("npi").exception).startswith("where to?")
+    assert "cannot read" in str(typed(tmp_path / "no.toml", "--out", tmp_path / "made.jsonl").exception)
+    assert [each.name for each in tmp_path.iterdir()] == ["mine.toml"]

@@ -1,0 +1,146 @@
+"""The polarity paradigms: labels by rule, counts, balance, splits, and no fault that a second grammar finds."""
+
+from __future__ import annotations
+
+import csv
+import time
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import pytest
+
+from acceptability.generate.phenomena import paradigms
+from acceptability.generate.writing import Made
+from acceptability.suites import load_suite
+from generate.reader import fault
+
+SAMPLE = Path(__file__).resolve().parents[2] / "docs" / "samples" / "npi-500.tsv"
+ENVIRONMENTS = {
+    "adverbs", "conditional", "determiner_negation_biclausal", "only", "quantifier", "questions",
+    "sentential_negation_biclausal", "simplequestions", "superlative",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def few() -> list[Made]:
+    return list(paradigms("npi", seed=1, count=24))
+
+
+def check(rows: list[Made]) -> None:
+    """Labels follow the rule, contrasts differ in one factor, no text comes twice, sets keep to one split."""
+    by_id = {row.sentence.id: row.sentence for row in rows}
+    assert len(by_id) == len(rows) == len({row.sentence.text for row in rows})
+    splits = defaultdict(set)
+    for row in rows:
+        tags = row.sentence.tags
+        present, licensor, scope = (tags[name] == "1" for name in ("npi_present", "licensor", "scope"))
+        assert row.sentence.label == int(not (present and not (licensor and scope)))
+        assert row.sentence.text.count(f" {tags['npi']} ") + row.sentence.text.startswith("Any ") == int(present)
+        splits[tags["set"]].add(tags["split"])
+        for worse in row.better_than:
+            other = by_id[worse]
+            assert (row.sentence.label, other.label) == (1, 0)
+            assert other.tags["set"] == tags["set"]
+            assert sum(other.tags[name] != tags[name] for name in ("npi_present", "licensor", "scope")) == 1
+    assert all(len(each) == 1 for each in splits.values())
+
+
+def test_a_few_of_each_follow_the_rules(few: list[Made]) -> None:
+    check(few)
+    assert Counter(row.sentence.tags["environment"] for row in few) == {
+        name: 24 * 2 * (4 if name == "simplequestions" else 8) for name in ENVIRONMENTS
+    }
+    pairs = Counter()
+    for row in few:
+        pairs[row.sentence.tags["set"]] += len(row.better_than)
+    assert {name: count for name, count in pairs.items() if count != (2 if "simple" in name else 5)} == {}
+
+
+def test_a_few_of_each_have_no_fault(few: list[Made]) -> None:
+    assert [(row.sentence.text, found) for row in few if (found := fault(row.sentence.text))] == []
+
+
+def test_another_seed_makes_other_sentences_without_fault() -> None:
+    other = [row.sentence.text for row in paradigms("npi", seed=7, count=5)]
+    assert [found for text in other if (found := fault(text))] == []
+    assert not set(other) & {row.sentence.text for row in paradigms("npi", seed=8, count=5)}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("The nurses has seen any cats.", "'has' does not agree"),
+        ("The nurse have seen the cats.", "'have' does not agree"),
+        ("The nurse has saw the cats.", "'saw' is not in the form"),
+        ("The nurse see the cats.", "'see' is not in the form"),
+        ("Those nurse saw the cats.", "'those' does not go with 'nurse'"),
+        ("A actress saw the cats.", "a actress"),
+        ("The nurse drove the soup.", "nobody can drive what is cooked"),
+        ("The table drove the car.", "the subject is no person"),
+        ("The nurse met the tables.", "'met' is no verb"),
+        ("the nurse saw the cats.", "capital"),
+        ("The nurse saw the the cats.", "comes twice"),
+        ("The nurse talked the guests.", "lacks what must follow"),
+        ("The nurse said the cats.", "lacks its clause"),
+        ("The nurse who saw the cats the guests.", "is no verb"),
+        ("The nurse had praised the nicest soup that the guests had ridden.", "nobody can ride what is cooked"),
+        ("Has the nurses seen the cats?", "'has' does not agree"),
+    ],
+)
+def test_the_second_grammar_finds_faults(text: str, message: str) -> None:
+    assert message in (fault(text) or "")
+
+
+def test_factors_are_those_of_the_published_paradigms(few: list[Made]) -> None:
+    published = load_suite("npi").sentences[0].tags
+    assert set(published) == set(few[0].sentence.tags)
+    assert {each.tags["environment"] for each in load_suite("npi").sentences} == ENVIRONMENTS
+
+
+def test_no_published_sentence_is_copied(few: list[Made]) -> None:
+    published = {each.text for each in load_suite("npi").sentences}
+    assert not published & {row.sentence.text for row in few}
+
+
+def test_the_sample_was_read_and_is_what_is_made() -> None:
+    with SAMPLE.open(encoding="utf-8") as opened:
+        rows = list(csv.DictReader(opened, delimiter="\t"))
+    assert len(rows) == len({row["id"] for row in rows}) == 500
+    assert all(row["notes"] for row in rows)
+    cells = Counter((row["environment"], row["npi"]) for row in rows)
+    assert len(cells) == 18
+    assert set(cells.values()) == {27, 28}
+    assert [row["sentence"] for row in rows if fault(row["sentence"])] == []
+
+
+@pytest.mark.slow
+def test_all_144000_are_made_in_a_minute_and_have_no_fault() -> None:
+    begun = time.process_time()
+    rows = list(paradigms("npi", seed=1))
+    assert time.process_time() - begun < 60
+    assert len(rows) == 144_000
+    check(rows)
+    assert sum(len(row.better_than) for row in rows) == 88_000
+    counts = Counter((row.sentence.tags["environment"], row.sentence.tags["split"]) for row in rows)
+    assert counts == {
+        (name, split): count
+        for name in ENVIRONMENTS
+        for split, count in {"train": 10_000, "dev": 1000, "test": 1000, "rest": 4000}.items()
+    }
+    assert {(row.sentence.tags["environment"], row.sentence.tags["npi"]) for row in rows} == {
+        (name, npi) for name in ENVIRONMENTS for npi in ("any", "ever")
+    }
+    assert [row.sentence.text for row in rows if fault(row.sentence.text)] == []
+    texts = {row.sentence.id: row.sentence.text for row in rows}
+    with SAMPLE.open(encoding="utf-8") as opened:
+        assert all(texts[row["id"]] == row["sentence"] for row in csv.DictReader(opened, delimiter="\t"))
+
+
+@pytest.mark.slow
+def test_the_counts_of_the_paper() -> None:
+    rows = list(paradigms("npi", seed=1, paper_counts=True))
+    assert len(rows) == 136_000
+    counts = Counter(
+        row.sentence.tags["split"] for row in rows if row.sentence.tags["environment"] == "simplequestions"
+    )
+    assert counts == {"train": 5000, "dev": 500, "test": 500, "rest": 2000}
