@@ -27,6 +27,7 @@ RANKS = [
     {"comparing", "contrasts", "correlating", "train"},
     {"studies"},
     {"report"},
+    {"serve"},
     {"cli"},
     {"__main__"},
 ]
