@@ -13,12 +13,13 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException as AnyHTTPException
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
 
 from acceptability import __version__
 from acceptability.errors import AcceptabilityError, UnknownName
 from acceptability.serve.api import Api
 from acceptability.serve.browsing import find_entry, find_run, item_page, listed_suites, unit_page
-from acceptability.serve.forms import form_of, models_of, ordered_suite, ordered_table, table_of, text_of
+from acceptability.serve.forms import form_of, ordered_suite, ordered_table
 from acceptability.serve.guard import REPORT_POLICY, Guard
 from acceptability.serve.jobs import Job, all_jobs, find_job
 from acceptability.serve.judging import Judges
@@ -37,7 +38,7 @@ _STATIC = Path(__file__).with_name("static")
 _log = logging.getLogger(__name__)
 
 
-def application(settings: Settings) -> FastAPI:
+def application(settings: Settings) -> ASGIApp:
     """Return the whole application, with models that are loaded when somebody asks them."""
     judges = Judges(settings.models, settings.limits.waiting)
     worker = Worker(judges, settings.limits.jobs)
@@ -57,12 +58,12 @@ def application(settings: Settings) -> FastAPI:
         redoc_url=None,
         openapi_url="/api/openapi.json",
     )
-    app.add_middleware(Guard, settings=settings)
     app.mount("/static", StaticFiles(directory=_STATIC), name="static")
     Site(settings, judges, worker).add_to(app)
     Api(settings, judges, worker).add_to(app)
     _say_problems(app)
-    return app
+    # Outermost, so that what it says of every answer holds for faults too.
+    return Guard(app, settings)
 
 
 class Site:
@@ -103,9 +104,9 @@ class Site:
     async def judge(self, request: Request) -> HTMLResponse:
         """Show what the models make of the sentences that were typed."""
         form = await form_of(request, self._limits)
-        texts = [text_of(form, "first"), text_of(form, "second")]
+        texts = [form.text("first"), form.text("second")]
         sentences = [text for text in texts if text]
-        names = models_of(form, self._judges)
+        names = form.models(self._judges)
         if not sentences or not names:
             raise HTTPException(400, "there is nothing to judge. Type a sentence and tick at least one model.")
         check_sentences(sentences, self._limits)
@@ -121,15 +122,15 @@ class Site:
         """Take a table, and go to the page that shows how far its evaluation is."""
         form = await form_of(request, self._limits)
         self._worker.check_room()
-        name, content = await table_of(form)
-        models, by = models_of(form, self._judges), text_of(form, "by")
+        name, content = form.table()
+        models, by = form.models(self._judges), form.text("by")
         return self._begun(await run_in_threadpool(ordered_table, name, content, models, by, self._limits))
 
     async def evaluate_suite(self, request: Request, name: str) -> RedirectResponse:
         """Evaluate a suite of the catalog."""
         form = await form_of(request, self._limits)
         self._worker.check_room()
-        models, by = models_of(form, self._judges), text_of(form, "by")
+        models, by = form.models(self._judges), form.text("by")
         entry = find_entry(name)
         return self._begun(await run_in_threadpool(ordered_suite, entry.id, models, by, self._limits))
 
@@ -180,7 +181,7 @@ class Site:
         self._tries.check(request.client.host if request.client else "")
         form = await form_of(request, self._limits)
         token = self._settings.token
-        if not token or not same(text_of(form, "token"), token):
+        if not token or not same(form.text("token"), token):
             raise HTTPException(401, "that is not the token. Whoever started the server knows it.")
         response = RedirectResponse("/", status_code=303)
         response.set_cookie(ACCESS, access_cookie(token), httponly=True, samesite="strict", path="/")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
 from fastapi import Request
-from starlette.datastructures import FormData, UploadFile
 
 from acceptability.errors import SuiteError
 from acceptability.measuring import checked_measures
@@ -16,33 +18,45 @@ from acceptability.types import Suite
 _MOST_FIELDS = 200
 
 
-async def form_of(request: Request, limits: Limits) -> FormData:
-    """Return the fields of a form that one of our own pages sent."""
-    form = await request.form(max_files=1, max_fields=_MOST_FIELDS, max_part_size=limits.upload_bytes)
-    check_form(request.headers, request.cookies, text_of(form, "visitor"))
+@dataclass(frozen=True)
+class Form:
+    """What was typed, ticked and uploaded."""
+
+    fields: Mapping[str, Sequence[str]]
+    file_name: str = ""
+    file: bytes = b""
+
+    def text(self, name: str) -> str:
+        """Return what was typed into a field; nothing where the field is missing."""
+        return next(iter(self.fields.get(name, ())), "").strip()
+
+    def models(self, judges: Judges) -> tuple[str, ...]:
+        """Return the models that were ticked; each must be one of ours."""
+        return tuple(judges[name].name for name in self.fields.get("model", ()))
+
+    def table(self) -> tuple[str, bytes]:
+        """Return the name and the content of the table that was uploaded, or else pasted."""
+        if self.file_name:
+            return table_name(self.file_name), self.file
+        pasted = self.text("table")
+        if not pasted:
+            raise SuiteError("there is no table. Choose a file, or paste one with a line of column names above it.")
+        return table_name(f"pasted.{_pasted_form(pasted)}"), pasted.encode("utf-8", "replace")
+
+
+async def form_of(request: Request, limits: Limits) -> Form:
+    """Return the form that one of our own pages sent."""
+    async with request.form(max_files=1, max_fields=_MOST_FIELDS, max_part_size=limits.upload_bytes) as sent:
+        fields: dict[str, list[str]] = {}
+        file_name, file = "", b""
+        for name, value in sent.multi_items():
+            if isinstance(value, str):
+                fields.setdefault(name, []).append(value)
+            elif name == "file" and value.filename:
+                file_name, file = value.filename, await value.read()
+    form = Form(fields, file_name, file)
+    check_form(request.headers, request.cookies, form.text("visitor"))
     return form
-
-
-def text_of(form: FormData, name: str) -> str:
-    """Return what was typed into a field; nothing where the field is missing."""
-    value = form.get(name)
-    return value.strip() if isinstance(value, str) else ""
-
-
-def models_of(form: FormData, judges: Judges) -> tuple[str, ...]:
-    """Return the models that were ticked; each must be one of ours."""
-    return tuple(judges[name].name for name in form.getlist("model") if isinstance(name, str))
-
-
-async def table_of(form: FormData) -> tuple[str, bytes]:
-    """Return the name and the content of the table that was uploaded, or else pasted."""
-    sent = form.get("file")
-    if isinstance(sent, UploadFile) and sent.filename:
-        return table_name(sent.filename), await sent.read()
-    pasted = form.get("table")
-    if not isinstance(pasted, str) or not pasted.strip():
-        raise SuiteError("there is no table. Choose a file, or paste one with a line of column names above it.")
-    return table_name(f"pasted.{_pasted_form(pasted)}"), pasted.strip("\r\n").encode("utf-8", "replace")
 
 
 def ordered_table(name: str, content: bytes, models: tuple[str, ...], by: str, limits: Limits) -> Job:
