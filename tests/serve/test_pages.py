@@ -24,7 +24,7 @@ def test_a_pair_is_judged_by_every_model(visitor) -> None:
     assert f"{first.score:.3f}" in page
     assert f"{second.score:.3f}" in page
     assert f"better by {first.score - second.score:.3f}" in page
-    assert "1 of 2 models find the first sentence better, 0 the second, and for 1 they tie." in page
+    assert "1 of 2 models find the first sentence better, 0 the second; for 1 they are equal." in page
 
 
 def test_one_sentence_is_judged_without_a_winner(visitor) -> None:

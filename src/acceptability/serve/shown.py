@@ -72,7 +72,7 @@ def summary(found: Sequence[Verdict]) -> str:
     answered = sum(not each.problem for each in found)
     ties = answered - first - second
     text = f"{first} of {answered} models find the first sentence better, {second} the second"
-    return text + (f", and for {ties} they tie." if ties else ".")
+    return text + (f"; for {ties} they are equal." if ties else ".")
 
 
 async def _verdict(judge: Judge, sentences: Sequence[str]) -> Verdict:
