@@ -192,8 +192,15 @@ def test_without_scripts_the_page_works_too(browser: Browser, server: Server) ->
     context.close()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", ["wide", "narrow"])
+@pytest.mark.parametrize(
+    ("scheme", "width"),
+    [
+        ("light", "wide"),
+        ("dark", "narrow"),
+        pytest.param("light", "narrow", marks=pytest.mark.slow),
+        pytest.param("dark", "wide", marks=pytest.mark.slow),
+    ],
+)
 def test_every_page_is_accessible_and_fits(browser: Browser, server: Server, scheme: str, width: str, tmp_path) -> None:
     """With a folder in ACCEPTABILITY_PICTURES the pictures are kept there."""
     folder = Path(os.environ.get("ACCEPTABILITY_PICTURES", tmp_path))
