@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated
 
@@ -43,6 +44,8 @@ def command(
     ):
         if not value > 0:
             raise SpellingError(f"{name} is {value}; expected more than 0")
+    # Threads of PyTorch that wait by spinning take the cores from those that answer: ten times slower on busy ones.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     from acceptability.serve.judging import installed
     from acceptability.serve.limits import Limits
     from acceptability.serve.server import serve
