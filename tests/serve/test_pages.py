@@ -11,7 +11,7 @@ pytest.importorskip("fastapi", reason="the page needs the extra [web]")
 from acceptability.scoring import judge
 from acceptability.store.runs import runs_folder
 
-from .conftest import PAIRS, visiting
+from .visiting import PAIRS, visiting
 
 EVIL = "<script>alert(1)</script>"
 
@@ -206,7 +206,7 @@ def test_jobs_go_on_after_a_restart(own_home) -> None:
     from dataclasses import replace
 
     kept(replace(job, state="running", done=1, total=4))
-    from .conftest import Visitor
+    from .visiting import Visitor
 
     with visiting() as client:
         assert Visitor(client).finished(f"/jobs/{job.id}")["state"] == "done"
@@ -219,7 +219,7 @@ def test_a_stopped_server_leaves_its_job_to_the_next(monkeypatch) -> None:
     from acceptability.serve import working
     from acceptability.serve.jobs import all_jobs
 
-    from .conftest import Visitor
+    from .visiting import Visitor
 
     begun, go = threading.Event(), threading.Event()
     real = working.evaluate

@@ -16,7 +16,7 @@ from acceptability.serve.jobs import find_job, only_server
 from acceptability.serve.limits import Rate
 from acceptability.serve.tokens import check_host, check_token, is_loopback
 
-from .conftest import PAIRS, Visitor, settings, visiting
+from .visiting import PAIRS, Visitor, settings, visiting
 
 TOKEN = "a-long-enough-token-1"
 
