@@ -207,7 +207,7 @@ def test_every_page_is_accessible_and_fits(browser: Browser, server: Server, sch
     with Watched(browser, server, width, scheme) as visit:
         page, faults = visit.page, []
         visit.evaluate(TABLE, "trigram", "uniform")
-        done = page.url
+        done, run = page.url, page.get_attribute("text=See every sentence", "href")
         visit.judge(
             "The author that the critics praise is famous.",
             "The author that the critics praise are famous.",
@@ -217,6 +217,7 @@ def test_every_page_is_accessible_and_fits(browser: Browser, server: Server, sch
             ("judge", ""),
             ("table", "/table"),
             ("job", done),
+            ("run", run),
             ("suites", "/suites"),
             ("suite", "/suites/starter"),
             ("runs", "/runs"),

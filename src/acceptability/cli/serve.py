@@ -44,7 +44,7 @@ def command(
     ):
         if not value > 0:
             raise SpellingError(f"{name} is {value}; expected more than 0")
-    # Threads of PyTorch that wait by spinning take the cores from those that answer: ten times slower on busy ones.
+    # Threads of PyTorch that wait by spinning take the cores from those that answer: much slower on busy ones.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     from acceptability.serve.judging import installed
     from acceptability.serve.limits import Limits
