@@ -28,6 +28,7 @@ RANKS = [
     {"methods"},
     {"studies"},
     {"report"},
+    {"serve"},
     {"cli"},
     {"__main__"},
 ]

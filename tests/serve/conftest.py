@@ -1,0 +1,34 @@
+"""Visitors for the tests of the page; the page itself is imported only where the extra [web] is installed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from .visiting import Visitor
+
+collect_ignore = [] if find_spec("fastapi") else ["visiting.py"]
+
+
+@pytest.fixture
+def visitor() -> Iterator[Visitor]:
+    from .visiting import Visitor, visiting
+
+    with visiting() as client:
+        yield Visitor(client)
+
+
+@pytest.fixture
+def narrow() -> Iterator[Visitor]:
+    """A visitor where little is allowed."""
+    from acceptability.serve.limits import Limits
+
+    from .visiting import Visitor, visiting
+
+    limits = Limits(upload_bytes=3_000, characters=50, sentences=3, table_sentences=6, per_minute=8)
+    with visiting(limits=limits) as client:
+        yield Visitor(client)

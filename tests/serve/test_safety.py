@@ -1,0 +1,273 @@
+"""Who may ask, how much, and what others cannot make a browser do."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("fastapi", reason="the page needs the extra [web]")
+
+from fastapi.testclient import TestClient
+from typer.testing import CliRunner
+
+from acceptability.cli import app as cli
+from acceptability.errors import SpellingError, StoreError
+from acceptability.serve.app import application
+from acceptability.serve.jobs import find_job, only_server
+from acceptability.serve.limits import Rate
+from acceptability.serve.tokens import check_host, check_token, is_loopback
+
+from .visiting import PAIRS, Visitor, settings, visiting
+
+TOKEN = "a-long-enough-token-1"
+
+
+def test_every_answer_forbids_what_pages_do_not_need(visitor) -> None:
+    for address in ("/", "/table", "/static/page.js", "/nothing", "/api/models"):
+        headers = visitor.get(address).headers
+        assert "script-src 'self'" in headers["content-security-policy"]
+        assert "unsafe" not in headers["content-security-policy"]
+        assert "frame-ancestors 'none'" in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "same-origin"
+
+
+def test_pages_have_no_script_or_style_of_their_own(visitor) -> None:
+    judged = visitor.post("/", {"first": "Cats sleep.", "second": "Sleep cats.", "model": "trigram"}).text
+    for text in (judged, *(visitor.get(each).text for each in ("/table", "/suites", "/suites/starter", "/runs"))):
+        assert "style=" not in text
+        assert "<style" not in text
+        assert "onclick" not in text
+        assert text.count("<script") == 1
+
+
+@pytest.mark.parametrize(
+    "address", ["/", "/table", "/suites/starter", "/enter", "/jobs/20260101-000000-000000000000/stop"]
+)
+def test_a_form_without_the_visitors_value_is_refused(visitor, address: str) -> None:
+    for value in ("", "x" * 32):
+        answer = visitor.client.post(address, data={"visitor": value, "first": "Cats.", "model": "uniform"})
+        assert answer.status_code == 403
+        assert "does not belong to this browser" in answer.text
+
+
+def test_a_form_without_cookies_is_refused() -> None:
+    with visiting() as client:
+        answer = client.post("/", data={"visitor": "", "first": "Cats.", "model": "uniform"})
+        assert answer.status_code == 403
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://127.0.0.1:9999"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+    ],
+)
+def test_a_form_of_another_site_is_refused(visitor, headers) -> None:
+    data = {"first": "Cats sleep.", "model": "uniform"}
+    assert visitor.post("/", data, headers=headers).status_code == 403
+    asked = {"sentences": ["Cats sleep."]}
+    for more in ({}, {"X-Visitor": visitor.value}):
+        assert visitor.client.post("/api/judge", json=asked, headers=headers | more).status_code == 403
+    own = {"Origin": "http://127.0.0.1:8765", "Sec-Fetch-Site": "same-origin"}
+    assert visitor.post("/", data, headers=own).status_code == 200
+    assert visitor.client.post("/api/judge", json=asked, headers=own).status_code == 403
+    assert visitor.client.post("/api/judge", json=asked, headers=own | {"X-Visitor": visitor.value}).status_code == 200
+
+
+def test_a_program_needs_no_form() -> None:
+    with visiting() as client:
+        assert client.post("/api/judge", json={"sentences": ["Cats sleep."]}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:8765", "127.0.0.1.evil.example", "", "[", "192.168.1.2"]
+)
+def test_another_name_for_this_machine_is_refused(visitor, host: str) -> None:
+    assert visitor.get("/", headers={"Host": host}).status_code == 421
+    assert visitor.get("/api/models", headers={"Host": host}).status_code == 421
+
+
+@pytest.mark.parametrize("host", ["localhost:1", "127.0.0.1", "[::1]:8765", "LOCALHOST"])
+def test_the_names_of_this_machine_are_answered(host: str) -> None:
+    check_host(host, loopback=True)
+
+
+def test_another_address_needs_a_token() -> None:
+    assert is_loopback("127.0.0.2")
+    check_token("127.0.0.1", None)
+    check_token("0.0.0.0", TOKEN)
+    for host in ("0.0.0.0", "::", "192.168.1.2", "example.org"):
+        with pytest.raises(SpellingError, match="--token"):
+            check_token(host, None)
+    for weak in ("short", " " * 30, "ünïcödë-ünïcödë-ünïcödë"):
+        with pytest.raises(SpellingError, match="weak"):
+            check_token("0.0.0.0", weak)
+
+
+def test_the_command_refuses_to_start_without_a_token() -> None:
+    result = CliRunner().invoke(cli, ["serve", "--host", "0.0.0.0", "--port", "0"], env={"ACCEPTABILITY_TOKEN": ""})
+    assert isinstance(result.exception, SpellingError)
+    assert "token_urlsafe" in str(result.exception)
+
+
+def test_who_knows_the_token_comes_in() -> None:
+    with visiting(host="0.0.0.0", token=TOKEN) as client:
+        assert client.get("/api/models").status_code == 401
+        assert client.get("/api/models", headers={"Authorization": "Bearer wrong"}).status_code == 401
+        assert client.get("/api/models", headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
+        door = client.get("/runs")
+        assert door.url.path == "/enter"
+        visitor = Visitor(client)
+        assert visitor.post("/", {"first": "Cats sleep.", "model": "uniform"}).status_code == 401
+        assert visitor.post("/enter", {"token": "wrong"}).status_code == 401
+        assert visitor.post("/enter", {"token": TOKEN}).url.path == "/"
+        assert visitor.post("/", {"first": "Cats sleep.", "model": "uniform"}).status_code == 200
+        assert TOKEN not in str(dict(client.cookies))
+
+
+def test_guessing_the_token_is_slow() -> None:
+    with visiting(host="0.0.0.0", token=TOKEN) as client:
+        visitor = Visitor(client)
+        answers = [visitor.post("/enter", {"token": str(place)}).status_code for place in range(15)]
+        assert answers[:10] == [401] * 10
+        assert set(answers[10:]) == {429}
+
+
+def test_too_large_a_request_is_refused(narrow) -> None:
+    answer = narrow.post("/table", {"table": "x" * 4_000, "model": "uniform"})
+    assert answer.status_code == 413
+    assert "--most-megabytes" in answer.text
+    assert "<h1>Too much</h1>" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("address", "kind"), [("/api/judge", "application/json"), ("/", "application/x-www-form-urlencoded")]
+)
+def test_a_request_that_hides_its_size_is_refused(narrow, address: str, kind: str) -> None:
+    parts = (b"x" * 1_000 for _ in range(10))
+    answer = narrow.client.post(address, content=parts, headers={"Content-Type": kind})
+    assert answer.status_code == 413
+    assert "larger than" in answer.text
+
+
+def test_too_many_and_too_long_sentences_are_refused(narrow) -> None:
+    asked = [["word " * 20], ["Cats sleep."] * 4]
+    for sentences in asked:
+        answer = narrow.client.post("/api/judge", json={"sentences": sentences}, headers={"X-Visitor": narrow.value})
+        assert answer.status_code == 413
+        assert "the limit is" in answer.json()["problem"]
+    rows = "text,label\n" + "".join(f"Cat {place}.,{place % 2}\n" for place in range(7))
+    answer = narrow.post("/table", {"table": rows, "model": "uniform"})
+    assert answer.status_code == 413
+    assert "--most-sentences" in answer.text
+    assert narrow.post("/suites/starter", {"model": "uniform"}).status_code == 413
+
+
+def test_too_many_requests_are_refused(narrow) -> None:
+    answers = [narrow.post("/", {"first": "Cats.", "model": "uniform"}) for _ in range(10)]
+    assert [each.status_code for each in answers[:8]] == [200] * 8
+    assert answers[-1].status_code == 429
+    assert "<h1>Too often</h1>" in answers[-1].text
+    assert narrow.get("/").status_code == 200
+
+
+def test_a_rate_is_saved_up_again(monkeypatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("acceptability.serve.limits.time.monotonic", lambda: now[0])
+    rate = Rate(2)
+    rate.check("a")
+    rate.check("a")
+    with pytest.raises(Exception, match="too many requests"):
+        rate.check("a")
+    rate.check("b")
+    now[0] = 31.0
+    rate.check("a")
+
+
+def test_too_many_jobs_are_refused(monkeypatch) -> None:
+    import threading
+
+    from acceptability.serve import working
+    from acceptability.serve.limits import Limits
+
+    go = threading.Event()
+    monkeypatch.setattr(working, "evaluate", lambda *args, **options: go.wait(10) and [])
+    with visiting(limits=Limits(jobs=2)) as client:
+        visitor = Visitor(client)
+        answers = [visitor.post("/table", {"table": PAIRS, "model": "uniform"}).status_code for _ in range(3)]
+        go.set()
+    assert answers == [200, 200, 429]
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/runs/..%2f..%2fetc%2fpasswd",
+        "/runs/../../etc/passwd",
+        "/runs/%2e%2e/report",
+        "/jobs/..%2f..%2fjobs",
+        "/jobs/20260101-000000-000000000000%00",
+        "/suites/../../../etc/passwd",
+        "/suites/%2fetc%2fpasswd.csv",
+        "/suites/hf:owner/name",
+        "/static/..%2fapp.py",
+        "/static/%2e%2e/%2e%2e/app.py",
+        "/api/runs/..%2f..",
+        "/api/jobs/..%2f..",
+    ],
+)
+def test_names_do_not_leave_their_folder(visitor, address: str) -> None:
+    answer = visitor.get(address)
+    assert answer.status_code == 404
+    assert "root:" not in answer.text
+    assert find_job(address.rpartition("/")[2]) is None
+
+
+def test_what_cannot_be_read_is_one_line(visitor) -> None:
+    for body in ("{", "[]", '{"sentences": []}', '{"sentences": ["x"], "more": 1}', '{"sentences": ["\\ud800"]}'):
+        answer = visitor.client.post(
+            "/api/judge",
+            content=body,
+            headers={"Content-Type": "application/json", "X-Visitor": visitor.value},
+        )
+        assert answer.status_code in (200, 400), body
+        assert "Traceback" not in answer.text
+        assert "\n" not in answer.text
+    page = visitor.get("/suites/starter?page=many")
+    assert page.status_code == 400
+    assert visitor.client.put("/").status_code == 405
+
+
+def test_a_fault_of_ours_shows_no_traceback(monkeypatch, caplog) -> None:
+    def breaks() -> None:
+        raise ZeroDivisionError("secret of the server")
+
+    monkeypatch.setattr("acceptability.serve.app.saved_runs", breaks)
+    with TestClient(application(settings()), base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
+        answer = client.get("/runs")
+    assert answer.status_code == 500
+    assert "secret" not in answer.text
+    assert "Its log says what" in answer.text
+    assert "content-security-policy" in answer.headers
+    assert "secret of the server" in caplog.text
+
+
+def test_two_servers_do_not_share_a_folder(own_home) -> None:
+    with only_server(), pytest.raises(StoreError, match="another server works in"), only_server():
+        pass
+    with only_server():
+        pass
+
+
+def test_without_the_extra_the_command_says_what_to_install(monkeypatch) -> None:
+    from acceptability.cli import serve
+    from acceptability.errors import MissingExtra
+
+    monkeypatch.setattr(serve, "is_importable", lambda name: False)
+    result = CliRunner().invoke(cli, ["serve"])
+    assert isinstance(result.exception, MissingExtra)
+    assert "acceptability[web]" in str(result.exception)
