@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from acceptability.report.again import Token, stored_tokens
-from acceptability.report.gather import Material, Row
+from acceptability.report.gather import Material, Row, model_name
 from acceptability.signature import parse
 from acceptability.types import Suite
 
@@ -144,17 +144,6 @@ def _judged(row: Row) -> Judged | None:
         return None
     gap = row["gap"] if "gap" in row else row["worse"] - row["better"] if "worse" in row else None
     return None if gap is None else Judged(gap, correct)
-
-
-def model_name(row: Row) -> str:
-    """Return what a model is called in figures: with its reduction, unless that is the plain log-probability.
-
-    >>> model_name({"model": "trigram", "reduction": "slor()"}), model_name({"model": "trigram", "reduction": "lp()"})
-    ('trigram slor()', 'trigram')
-    """
-    reduction = row.get("reduction") or ""
-    name = str(row["model"])
-    return name.removesuffix(" lp()") if reduction in ("", "lp()", "log_odds()") else f"{name} {reduction}"
 
 
 def _signatures(material: Material, suite: str) -> dict[str, str]:

@@ -98,13 +98,13 @@ def gather(places: Sequence[str]) -> Material:
             kind = kind_of(row)
             if kind:
                 found[kind].append({**about, **row} if kind == "groups" else row)
-        units += [row for row in below if "unit" in row]
+        units += [row for row in below if "unit" in row and "model" in row]
         targets += [{**about, **row} for row in below if "better_surprisal_bits" in row]
     if not any(found.values()):
         kinds = "; ".join(f"{kind}: {', '.join(columns)}" for kind, columns in KINDS.items())
         raise ReportError(f"{', '.join(places)}: no row can be shown. Rows need the columns of one kind ({kinds}).")
     once = {kind: tuple(_once(rows)) for kind, rows in found.items()}
-    return Material(runs=tuple(runs), units=tuple(_once(units)), targets=tuple(_once(targets)), **once)
+    return Material(runs=tuple(runs), units=tuple(_once_units(units)), targets=tuple(_once(targets)), **once)
 
 
 def kind_of(row: Row) -> str | None:
@@ -176,11 +176,32 @@ def short_model(signature: str) -> str:
     return signature.partition("(")[0].partition("@")[0].rpartition(":")[2] or signature
 
 
+def model_name(row: Row) -> str:
+    """Return what a model is called in figures: with its reduction, unless that is the plain log-probability.
+
+    >>> model_name({"model": "trigram", "reduction": "slor()"}), model_name({"model": "trigram", "reduction": "lp()"})
+    ('trigram slor()', 'trigram')
+    """
+    reduction = row.get("reduction") or ""
+    name = str(row["model"])
+    return name.removesuffix(" lp()") if reduction in ("", "lp()", "log_odds()") else f"{name} {reduction}"
+
+
 def _once(rows: Iterable[Row]) -> Iterator[Row]:
     """Yield rows, each only the first time: two runs may have computed the same."""
     seen: set[str] = set()
     for row in rows:
         key = json.dumps(row, sort_keys=True, default=str)
+        if key not in seen:
+            seen.add(key)
+            yield row
+
+
+def _once_units(rows: Iterable[Row]) -> Iterator[Row]:
+    """Yield what a model made of a unit under a measure, only the first time."""
+    seen: set[tuple[object, ...]] = set()
+    for row in rows:
+        key = (row.get("suite"), row.get("measure"), model_name(row), row["unit"])
         if key not in seen:
             seen.add(key)
             yield row

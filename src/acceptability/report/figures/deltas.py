@@ -9,9 +9,8 @@ import altair as alt
 import numpy as np
 
 from acceptability.measures.delta import adc_curve
-from acceptability.report.browser import model_name
 from acceptability.report.figures.panel import Chart, Panel, chart, faceted, listed
-from acceptability.report.gather import Material, Row
+from acceptability.report.gather import Material, Row, model_name
 from acceptability.types import Units
 
 SCATTER = (

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import altair as alt
 
-from acceptability.report.browser import model_name
 from acceptability.report.figures.panel import Chart, Panel, chart, faceted, listed
-from acceptability.report.gather import Material, Row
+from acceptability.report.gather import Material, Row, model_name
 from acceptability.types import Suite
 
 SUMMARY = "Each value with its confidence interval."

@@ -9,9 +9,8 @@ from math import log
 
 import altair as alt
 
-from acceptability.report.browser import model_name
 from acceptability.report.figures.panel import Chart, Panel, box, chart, faceted, listed, quartiles
-from acceptability.report.gather import Material, Row
+from acceptability.report.gather import Material, Row, model_name
 
 STRIPS = "Each point is a sentence: its surprisal in bits, by class and, where sentences come in sets, by set."
 RATINGS = (

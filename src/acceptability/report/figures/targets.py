@@ -10,9 +10,8 @@ import altair as alt
 import numpy as np
 
 from acceptability.measures.interaction import Cutoffs
-from acceptability.report.browser import model_name
 from acceptability.report.figures.panel import Chart, Panel, box, chart, faceted, listed, quartiles
-from acceptability.report.gather import Material, Row
+from acceptability.report.gather import Material, Row, model_name
 
 REPULSION = (
     "Repulsion of contrasts that the model gets right and wrong: boxes are quartiles, whiskers reach the furthest value "
