@@ -28,6 +28,7 @@ from acceptability.cli import (
     ratings,
     recipes,
     reductions,
+    report,
     restarts,
     runs,
     score,
@@ -48,7 +49,7 @@ app = typer.Typer(
 )
 app.add_typer(suites.app, name="suites")
 _ASKING = (score, evaluate, measure, compare, correlate, contrasts, judge, study)
-_MAKING = (train, generate, perplexity, link, ratings, demo)
+_MAKING = (train, generate, perplexity, link, ratings, demo, report)
 _LISTS = (models, measures, reductions, recipes, runs, doctor)
 _CLASSIFYING = (restarts, calibrate, submit)
 for _module in (*_ASKING, *_MAKING, *_CLASSIFYING, *_LISTS):

@@ -72,7 +72,7 @@ class Browser:
         differing = sum(each.differs for each in self.pairs)
         return (
             f"{len(self.pairs):,} of {self.total:,} pairs are here: first those that models differ in "
-            f"({differing:,}), then a sample (seed 0). `acceptability serve` shows all."
+            f"({differing:,}), then a sample (seed 0). The command acceptability serve shows all."
         )
 
     @property

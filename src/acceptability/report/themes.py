@@ -20,6 +20,7 @@ def theme(ink: str, line: str, colours: tuple[str, ...], font: str, size: int) -
         "aria": False,
         "view": {"stroke": line},
         "axis": {**words, "gridColor": line, "domainColor": line, "tickColor": line, "titleFontWeight": "normal"},
+        "axisQuantitative": {"tickCount": 6, "labelOverlap": True},
         "legend": {**words, "orient": "top", "labelLimit": 300, "columns": 3},
         "header": {"labelColor": ink, "titleColor": ink, "labelFontSize": size},
         "rule": {"color": ink},

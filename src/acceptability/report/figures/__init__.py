@@ -78,7 +78,14 @@ def drawn(material: Material) -> list[Drawn]:
         panels = list(figure.panels(material))
         for number, panel in enumerate(panels, start=1):
             name = figure.name if len(panels) == 1 else f"{figure.name}-{number}"
-            spec = figure.chart(panel.rows).to_dict(validate=False)
+            spec = {**_inherited(figure.chart(panel.rows).to_dict(validate=False)), "data": {"name": "rows"}}
             caption = f"{figure.caption} {panel.note}".strip()
             found.append(Drawn(name, panel.title, caption, panel.alt, tuple(panel.rows), spec, figure.columns))
     return found
+
+
+def _inherited(spec: Any) -> Any:
+    """Return a chart whose parts all take the data of the whole: a part with data of its own ignores its facet."""
+    if isinstance(spec, dict):
+        return {name: _inherited(each) for name, each in spec.items() if name != "data"}
+    return [_inherited(each) for each in spec] if isinstance(spec, list) else spec

@@ -73,7 +73,7 @@ def scatter(rows: Sequence[Row]) -> Chart:
             color=alt.Color("count():Q", title="contrasts", scale=alt.Scale(scheme="blues", type="symlog")),
         )
     )
-    points = chart().mark_circle(size=7, opacity=0.35, color="#555").encode(x=x, y=y, tooltip=["contrast:N", "gap:Q", "human_gap:Q"])
+    points = chart().mark_circle(size=5, opacity=0.3, color="#555").encode(x=x, y=y, tooltip=["contrast:N", "gap:Q", "human_gap:Q"])
     line = chart().mark_line(color="#D55E00", strokeWidth=2.5).encode(x=x, y=y).transform_regression("gap", "human_gap")
     layers = alt.layer(density, points, line).properties(width=260, height=220)
     return faceted(layers, "model", columns=3).resolve_scale(x="independent")

@@ -58,7 +58,7 @@ def summary(rows: Sequence[Row]) -> Chart:
         base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title="value"), x2="high:Q"),
         base.mark_point(filled=True, size=60).encode(x=x, tooltip=shown),
     ).properties(width=330)
-    return faceted(layers, "what", columns=2).resolve_scale(x="independent")
+    return faceted(layers, "what", columns=2).resolve_scale(x="independent", y="independent")
 
 
 def groups(material: Material) -> Iterator[Panel]:
@@ -110,15 +110,14 @@ def by_group(rows: Sequence[Row]) -> Chart:
     x = alt.X("value:Q", title="value", scale=alt.Scale(zero=False))
     layers = [
         base.mark_rule(strokeWidth=1.5).encode(x=alt.X("low:Q", title="value"), x2="high:Q"),
-        base.mark_point(filled=True, size=36, opacity=1).encode(x=x, shape=alt.Shape("model:N", title=None, sort=None), tooltip=shown),
+        base.mark_point(filled=True, size=36, opacity=1).encode(x=x, shape=alt.Shape("model:N", legend=None, sort=None), tooltip=shown),
     ]
     if rows[0]["chance"] is not None:
         layers.insert(0, chart().mark_rule(strokeDash=[4, 3]).encode(x="min(chance):Q"))
     if any(row["human"] is not None for row in rows):
         people = chart().mark_tick(thickness=3, size=step * len(models) + 4).encode(y=y, x="mean(human):Q")
         layers.append(people.encode(tooltip=["group:N", alt.Tooltip("mean(human):Q", title="people")]))
-    size = {"step": step, "for": "position" if len(models) < 1 else "offset"}
-    return alt.layer(*layers).properties(width="container", height=size)
+    return alt.layer(*layers).properties(width="container", height={"step": step, "for": "offset"})
 
 
 def differences(material: Material) -> Iterator[Panel]:

@@ -67,7 +67,7 @@ def boxes(material: Material) -> Iterator[Panel]:
 def repulsion(rows: Sequence[Row]) -> Chart:
     """Return boxes side by side: parts, and right and wrong within them."""
     boxes = box(
-        alt.X("part:N", title=None, axis=alt.Axis(labelAngle=0)),
+        alt.X("part:N", title=None, axis=alt.Axis(labelAngle=-25)),
         "repulsion",
         alt.Color("contrasts:N", title="contrasts", sort=["right", "wrong"]),
         alt.XOffset("contrasts:N", sort=["right", "wrong"]),
@@ -99,11 +99,11 @@ def _ends(values: Sequence[float]) -> dict[str, float | None]:
 def interaction(rows: Sequence[Row]) -> Chart:
     """Return a line for right and one for wrong contrasts, over the parts."""
     base = chart().encode(
-        x=alt.X("part:N", title=None, axis=alt.Axis(labelAngle=0)),
+        x=alt.X("part:N", title=None, axis=alt.Axis(labelAngle=-25)),
         color=alt.Color("contrasts:N", title="contrasts", sort=["right", "wrong"]),
     )
     y = alt.Y("mean:Q", title="mean repulsion", scale=alt.Scale(zero=False))
-    lines = base.mark_line(point=True).encode(y=y, strokeDash=alt.StrokeDash("contrasts:N", title="contrasts"))
+    lines = base.mark_line(point=True).encode(y=y, strokeDash=alt.StrokeDash("contrasts:N", legend=None, sort=["right", "wrong"]))
     errors = base.mark_rule().encode(y=alt.Y("low:Q", title="mean repulsion"), y2="high:Q")
     layers = alt.layer(errors, lines).properties(width=260, height=220)
     return faceted(layers, "model", columns=2)
