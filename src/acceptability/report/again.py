@@ -71,7 +71,9 @@ def _candidates(name: str, typed: Iterable[str], given: Sequence[Suite]) -> Iter
                 continue
 
 
-def stored_tokens(suite: Suite, sentences: Sequence[Sentence], models: Mapping[str, str]) -> dict[str, dict[str, list[Token]]]:
+def stored_tokens(
+    suite: Suite, sentences: Sequence[Sentence], models: Mapping[str, str]
+) -> dict[str, dict[str, list[Token]]]:
     """Return the tokens of sentences for each model, by sentence id, from the store alone; no model is opened.
 
     Args:
@@ -93,9 +95,7 @@ def stored_tokens(suite: Suite, sentences: Sequence[Sentence], models: Mapping[s
     return {name: tokens for name, tokens in found.items() if tokens}
 
 
-def _by_sentence(
-    suite: Suite, request: Request, said: Iterable[tuple[int, Said]]
-) -> Iterator[tuple[str, list[Token]]]:
+def _by_sentence(suite: Suite, request: Request, said: Iterable[tuple[int, Said]]) -> Iterator[tuple[str, list[Token]]]:
     for place, each in said:
         if isinstance(each, TokenScores):
             bits = (-each.logprobs / math.log(2)).tolist()

@@ -80,7 +80,7 @@ class Browser:
         """Which models' surprisals are there."""
         lacking = [name for name in self.models if name not in self.tokens]
         if not lacking:
-            return "Shading: the surprisal of each token, in bits; the darker, the more surprising."
+            return "Shading: the surprisal of each token in bits; the stronger the colour, the more surprising."
         return (
             f"No surprisals of single tokens are stored for {', '.join(lacking)} (a classifier has none; the scores "
             "of a file, of a region, or of another home are not in this store)."
@@ -174,9 +174,7 @@ def packed(found: Browser) -> dict[str, Any]:
                 "tags": dict(each.tags),
                 "gaps": [_rounded(each.judged.get(name)) for name in found.models],
                 "right": [_earned(each.judged.get(name)) for name in found.models],
-                "tokens": [
-                    [_flat(found, model, each.suite, member) for model in found.tokens] for member in each.ids
-                ],
+                "tokens": [[_flat(found, model, each.suite, member) for model in found.tokens] for member in each.ids],
             }
             for each in found.pairs
         ],

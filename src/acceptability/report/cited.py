@@ -90,7 +90,9 @@ def bibtex(material: Material) -> str:
     """Return the entries of all that is to be cited; a comment names the suites and models that have none."""
     known = references()
     lists = _belonging()
-    lacking = [name for name in _suites(material) if not any(f"{name}/".startswith(f"{each}/") for each in lists["suites"])]
+    lacking = [
+        name for name in _suites(material) if not any(f"{name}/".startswith(f"{each}/") for each in lists["suites"])
+    ]
     comments = [f"% {_plain(name)}: a suite of your own; cite where its sentences come from." for name in lacking]
     comments += ["% Models from elsewhere: cite what their cards ask for."]
     return "\n".join((*comments, *(known[key] for key in keys(material)))) + "\n"

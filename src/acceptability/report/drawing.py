@@ -47,7 +47,7 @@ def write_figures(folder: Path, figures: Sequence[Drawn]) -> list[Path]:
             path = folder / each.name
             path.with_suffix(".svg").write_text(vl_convert.vegalite_to_svg(spec), encoding="utf-8")
             path.with_suffix(".pdf").write_bytes(vl_convert.vegalite_to_pdf(spec))
-            path.with_suffix(".png").write_bytes(vl_convert.vegalite_to_png(spec, scale=_PPI / 72, ppi=_PPI))
+            path.with_suffix(".png").write_bytes(vl_convert.vegalite_to_png(spec, ppi=_PPI))
             found += [path.with_suffix(ending) for ending in (".pdf", ".svg", ".png")]
     except OSError as error:
         raise ReportError(f"cannot write figures in {folder}: {error.strerror}") from error
@@ -61,7 +61,7 @@ def on_paper(figure: Drawn) -> dict[str, Any]:
     spec["datasets"] = {"rows": [dict(row) for row in figure.rows]}
     spec["config"] = dict(PAPER)
     if spec.get("width") == "container":
-        spec |= {"width": width - 90, "autosize": {"type": "fit-x", "contains": "padding"}} | {"width": width}
+        spec |= {"width": width, "autosize": {"type": "fit-x", "contains": "padding"}}
     elif "facet" in spec:
         _narrow(spec, width)
     return spec
@@ -70,8 +70,7 @@ def on_paper(figure: Drawn) -> dict[str, Any]:
 def _narrow(spec: dict[str, Any], width: int) -> None:
     """Make the parts of a faceted chart so wide that a row of them fills the width."""
     inner = spec["spec"]
-    values = {row_value for row_value in _facets(spec)}
-    columns = max(1, min(int(spec.get("columns", 1)), len(values), width // 110))
+    columns = max(1, min(int(spec.get("columns", 1)), len(set(_facets(spec))), width // 110))
     spec["columns"] = columns
     if isinstance(inner.get("width"), int):
         inner["width"] = max(60, width // columns - 50)

@@ -103,7 +103,7 @@ def gather(places: Sequence[str]) -> Material:
     if not any(found.values()):
         kinds = "; ".join(f"{kind}: {', '.join(columns)}" for kind, columns in KINDS.items())
         raise ReportError(f"{', '.join(places)}: no row can be shown. Rows need the columns of one kind ({kinds}).")
-    once = {kind: tuple(_once(rows)) for kind, rows in found.items()}
+    once: dict[str, Any] = {kind: tuple(_once(rows)) for kind, rows in found.items()}
     return Material(runs=tuple(runs), units=tuple(_once_units(units)), targets=tuple(_once(targets)), **once)
 
 
@@ -124,7 +124,9 @@ def _read(place: str) -> tuple[Told, list[Row], list[Row]]:
     folder = path if (path / "run.json").is_file() else runs_folder() / place
     if not place or not (folder / "run.json").is_file():
         known = [each.parent.name for each in runs_folder().glob("[!.]*/run.json")]
-        raise UnknownName("run", place, known, hint="`acceptability runs` lists them; a folder or a JSON file goes too.")
+        raise UnknownName(
+            "run", place, known, hint="`acceptability runs` lists them; a folder or a JSON file goes too."
+        )
     about = _json(folder / "run.json")
     fields = {name: about.get(name, "") for name in ("id", "command", "arguments", "made", "version")}
     told = Told(**fields, signatures=tuple(about.get("signatures", ())))

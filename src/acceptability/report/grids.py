@@ -46,7 +46,7 @@ class Grid:
 
 def grids(material: Material) -> list[Grid]:
     """Return every table that the material has rows for."""
-    found = [
+    return [
         *_summaries(material),
         *_by_groups(material),
         *_comparisons(material),
@@ -54,7 +54,6 @@ def grids(material: Material) -> list[Grid]:
         *_contrasts(material),
         *_cells(material),
     ]
-    return found
 
 
 def _summaries(material: Material) -> Iterator[Grid]:

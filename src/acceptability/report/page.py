@@ -63,21 +63,25 @@ def write_report(path: Path, heading: Heading, material: Material, *, most: int 
 def report(heading: Heading, material: Material, figures: Sequence[Drawn], items: Browser | None) -> str:
     """Return the page as text."""
     scripts = [*([_vega()] if figures else []), _text("report.js")]
-    found = _environment().get_template("report.html").render(
-        heading=heading,
-        runs=material.runs,
-        notes=[*material.notes, *([] if can_draw() else [NO_PLOTS]), *_row_notes(material)],
-        grids=grids(material),
-        figures=figures,
-        items=items,
-        signatures=material.signatures,
-        citations=citations(material),
-        bibtex=bibtex(material),
-        version=__version__,
-        style=Markup(_text("report.css")),
-        scripts=list(map(Markup, scripts)),
-        policy=_policy(scripts),
-        data=Markup(json_text(_data(figures, items))),
+    found = (
+        _environment()
+        .get_template("report.html")
+        .render(
+            heading=heading,
+            runs=material.runs,
+            notes=[*material.notes, *([] if can_draw() else [NO_PLOTS]), *_row_notes(material)],
+            grids=grids(material),
+            figures=figures,
+            items=items,
+            signatures=material.signatures,
+            citations=citations(material),
+            bibtex=bibtex(material),
+            version=__version__,
+            style=Markup(_text("report.css")),
+            scripts=list(map(Markup, scripts)),
+            policy=_policy(scripts),
+            data=Markup(json_text(_data(figures, items))),
+        )
     )
     return str(found)
 
@@ -113,7 +117,9 @@ def _short(cell: object) -> object:
 
 
 def _row_notes(material: Material) -> list[str]:
-    told = [f"{row['measure']}: {each}" for row in material.results for each in (row.get("notes") or "").split("; ") if each]
+    told = [
+        f"{row['measure']}: {each}" for row in material.results for each in (row.get("notes") or "").split("; ") if each
+    ]
     return list(dict.fromkeys(told))
 
 

@@ -22,7 +22,8 @@ def matrices(material: Material) -> Iterator[Panel]:
         pairs = [(row["first"], row["second"], row) for row in known]
         both = [*pairs, *((second, first, row) for first, second, row in pairs)]
         rows = [
-            {"first": first, "second": second} | {name: row.get(name) for name in ("r", "low", "high", "p", "holm", "n")}
+            {"first": first, "second": second}
+            | {name: row.get(name) for name in ("r", "low", "high", "p", "holm", "n")}
             for first, second, row in both
         ]
         if rows:

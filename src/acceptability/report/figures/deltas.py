@@ -44,7 +44,12 @@ def pairs(material: Material) -> Iterator[Panel]:
     for (suite, measure), models in _gaps(material).items():
         unit = "z" if _is_standardised(measure) else "own unit"
         rows = [
-            {"model": model, "contrast": row["unit"], "gap": round(row["gap"], 4), "human_gap": round(row["human_gap"], 4)}
+            {
+                "model": model,
+                "contrast": row["unit"],
+                "gap": round(row["gap"], 4),
+                "human_gap": round(row["human_gap"], 4),
+            }
             for model, found in models.items()
             for row in found
         ]
@@ -73,7 +78,11 @@ def scatter(rows: Sequence[Row]) -> Chart:
             color=alt.Color("count():Q", title="contrasts", scale=alt.Scale(scheme="blues", type="symlog")),
         )
     )
-    points = chart().mark_circle(size=5, opacity=0.3, color="#555").encode(x=x, y=y, tooltip=["contrast:N", "gap:Q", "human_gap:Q"])
+    points = (
+        chart()
+        .mark_circle(size=5, opacity=0.3, color="#555")
+        .encode(x=x, y=y, tooltip=["contrast:N", "gap:Q", "human_gap:Q"])
+    )
     line = chart().mark_line(color="#D55E00", strokeWidth=2.5).encode(x=x, y=y).transform_regression("gap", "human_gap")
     layers = alt.layer(density, points, line).properties(width=260, height=220)
     return faceted(layers, "model", columns=3).resolve_scale(x="independent")

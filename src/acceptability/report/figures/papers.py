@@ -57,7 +57,8 @@ def features(material: Material) -> Iterator[Panel]:
             if "mean" in each and feature != _WHOLE and model.lower() not in _PEOPLE
         ]
         if rows:
-            said = f"Bars of {listed([row['model'] for row in rows])} for {len({row['feature'] for row in rows})} features."
+            count = len({row["feature"] for row in rows})
+            said = f"Bars of {listed([row['model'] for row in rows])} for {count} features."
             yield Panel(f"MCC by feature, {table}", rows, said)
 
 
@@ -71,10 +72,18 @@ def bars(rows: Sequence[Row]) -> Chart:
     ends = base.transform_calculate(low="datum.mean - datum.sd", high="datum.mean + datum.sd")
     shown = ["feature:N", "model:N", "mean:Q", "sd:Q"]
     layers = [
-        base.mark_bar().encode(x=alt.X("mean:Q", title="MCC"), color=alt.Color("model:N", title=None, sort=None), tooltip=shown),
+        base.mark_bar().encode(
+            x=alt.X("mean:Q", title="MCC"), color=alt.Color("model:N", title=None, sort=None), tooltip=shown
+        ),
         ends.transform_filter("isValid(datum.sd)").mark_rule().encode(x=alt.X("low:Q", title="MCC"), x2="high:Q"),
-        chart().transform_filter("isValid(datum.whole)").mark_rule(strokeDash=[4, 3]).encode(x="mean(whole):Q", color="model:N"),
-        chart().transform_filter("isValid(datum.human)").mark_tick(thickness=3).encode(y="feature:N", x="mean(human):Q"),
+        chart()
+        .transform_filter("isValid(datum.whole)")
+        .mark_rule(strokeDash=[4, 3])
+        .encode(x="mean(whole):Q", color="model:N"),
+        chart()
+        .transform_filter("isValid(datum.human)")
+        .mark_tick(thickness=3)
+        .encode(y="feature:N", x="mean(human):Q"),
     ]
     return alt.layer(*layers).properties(width="container", height={"step": 13, "for": "offset"})
 
@@ -87,12 +96,14 @@ def curves(material: Material) -> Iterator[Panel]:
         if size and seed:
             told = {"model": size["model"], "size": int(size["size"]), "seed": int(seed["seed"]), "value": value}
             tables[f"{table}: {seed['measure']} by training sentences"].append(told)
-    for row in material.sizes:
-        told = {"model": row.get("model", ""), "size": row["size"], "seed": row.get("seed"), "value": row["value"]}
-        tables[f"Learning curve: {row.get('measure', 'value')}"].append(told)
+    for each in material.sizes:
+        told = {"model": each.get("model", ""), "size": each["size"], "seed": each.get("seed"), "value": each["value"]}
+        tables[f"Learning curve: {each.get('measure', 'value')}"].append(told)
     for title, rows in tables.items():
         first, last = (pick(rows, key=lambda row: row["size"]) for pick in (min, max))
-        said = f"{len(rows)} points, from {first['size']} ({first['value']:.2f}) to {last['size']} ({last['value']:.2f})."
+        said = (
+            f"{len(rows)} points, from {first['size']} ({first['value']:.2f}) to {last['size']} ({last['value']:.2f})."
+        )
         yield Panel(title, rows, said)
 
 
@@ -122,7 +133,8 @@ def layers(material: Material) -> Iterator[Panel]:
                 break
     for title, rows in tables.items():
         best = max(rows, key=lambda row: row["value"])
-        said = f"Lines over {len({row['layer'] for row in rows})} layers; the highest is {best['value']:.2f} at layer {best['layer']} ({best['line']})."
+        count, highest = len({row["layer"] for row in rows}), f"{best['value']:.2f} at layer {best['layer']}"
+        said = f"Lines over {count} layers; the highest is {highest} ({best['line']})."
         yield Panel(title, rows, said)
 
 
@@ -146,16 +158,21 @@ def grids(material: Material) -> Iterator[Panel]:
     """Yield the tables that are full and of one scale: shares, correlations or percentages."""
     tables: dict[str, dict[tuple[str, str], float]] = defaultdict(dict)
     for table, row, column, value in _numbers(material):
-        if not (_SEED.fullmatch(column) or _LAYER.fullmatch(column) or _LAYER.fullmatch(row) or _FEATURE.fullmatch(row)):
+        if not (
+            _SEED.fullmatch(column) or _LAYER.fullmatch(column) or _LAYER.fullmatch(row) or _FEATURE.fullmatch(row)
+        ):
             tables[table][row, column] = value
     for table, cells in tables.items():
         names = [list(dict.fromkeys(key[side] for key in cells)) for side in (0, 1)]
         size = len(names[0]) * len(names[1])
         if min(map(len, names)) < 3 or len(cells) < 0.6 * size or _domain([*cells.values()]) is None:
             continue
-        rows = [{"row": row, "column": column, "value": value} for (row, column), value in cells.items()]
+        rows: list[dict[str, Any]] = [
+            {"row": row, "column": column, "value": value} for (row, column), value in cells.items()
+        ]
         lowest, highest = (pick(rows, key=lambda row: row["value"]) for pick in (min, max))
-        said = f"Heat map of {len(names[0])} rows and {len(names[1])} columns, from {lowest['value']:.2f} to {highest['value']:.2f}."
+        ends = f"from {lowest['value']:.2f} to {highest['value']:.2f}"
+        said = f"Heat map of {len(names[0])} rows and {len(names[1])} columns, {ends}."
         yield Panel(table, rows, said)
 
 
@@ -172,8 +189,8 @@ def grid(rows: Sequence[Row]) -> Chart:
     domain = _domain([row["value"] for row in rows])
     assert domain is not None
     return heat(
-        x=alt.X("column:N", title=None, sort=None, axis=alt.Axis(labelAngle=-35, labelLimit=220)),
-        y=alt.Y("row:N", title=None, sort=None, axis=alt.Axis(labelLimit=260)),
+        x=alt.X("column:N", title=None, sort=None, axis=alt.Axis(labelAngle=-35)),
+        y=alt.Y("row:N", title=None, sort=None),
         value="value",
         domain=domain,
         tooltip=["row:N", "column:N", "value:Q"],

@@ -81,8 +81,9 @@ def groups(material: Material) -> Iterator[Panel]:
 
 def _group_alt(rows: Sequence[Row], measure: str, tag: str) -> str:
     lowest, highest = (pick(rows, key=lambda row: row["value"]) for pick in (min, max))
+    count = len({row["group"] for row in rows})
     return (
-        f"{measure} of {listed([row['model'] for row in rows])} in {len({row['group'] for row in rows})} groups by {tag}: "
+        f"{measure} of {listed([row['model'] for row in rows])} in {count} groups by {tag}: "
         f"from {lowest['value']:.3f} ({lowest['model']}, {lowest['group']}) "
         f"to {highest['value']:.3f} ({highest['model']}, {highest['group']})."
     )
@@ -103,14 +104,16 @@ def by_group(rows: Sequence[Row]) -> Chart:
     """Return dots with intervals: groups below each other, models beside each other within a group."""
     models = list(dict.fromkeys(row["model"] for row in rows))
     step = 11 if len(models) < 4 else 8
-    y = alt.Y("group:N", title=None, sort=None, axis=alt.Axis(labelLimit=260))
+    y = alt.Y("group:N", title=None, sort=None)
     offset = alt.YOffset("model:N", sort=None)
     base = chart().encode(y=y, yOffset=offset, color=alt.Color("model:N", title=None, sort=None))
     shown = ["group:N", "model:N", "value:Q", "low:Q", "high:Q", "n:Q"]
     x = alt.X("value:Q", title="value", scale=alt.Scale(zero=False))
     layers = [
         base.mark_rule(strokeWidth=1.5).encode(x=alt.X("low:Q", title="value"), x2="high:Q"),
-        base.mark_point(filled=True, size=36, opacity=1).encode(x=x, shape=alt.Shape("model:N", legend=None, sort=None), tooltip=shown),
+        base.mark_point(filled=True, size=36, opacity=1).encode(
+            x=x, shape=alt.Shape("model:N", legend=None, sort=None), tooltip=shown
+        ),
     ]
     if rows[0]["chance"] is not None:
         layers.insert(0, chart().mark_rule(strokeDash=[4, 3]).encode(x="min(chance):Q"))
@@ -128,7 +131,10 @@ def differences(material: Material) -> Iterator[Panel]:
             parts[row["suite"], row["measure"], row["first"]].append(row)
     for (suite, measure, first), found in parts.items():
         rows = [
-            {"group": (row.get("group") or "all").partition("=")[2] or row.get("group") or "all", "against": row["second"]}
+            {
+                "group": (row.get("group") or "all").partition("=")[2] or row.get("group") or "all",
+                "against": row["second"],
+            }
             | {name: row.get(name) for name in ("difference", "low", "high", "p", "holm", "n")}
             for row in found
         ]
@@ -140,7 +146,7 @@ def differences(material: Material) -> Iterator[Panel]:
 def difference(rows: Sequence[Row]) -> Chart:
     """Return differences with intervals, around a line at 0."""
     base = chart().encode(
-        y=alt.Y("group:N", title=None, sort=None, axis=alt.Axis(labelLimit=260)),
+        y=alt.Y("group:N", title=None, sort=None),
         yOffset=alt.YOffset("against:N", sort=None),
         color=alt.Color("against:N", title="against", sort=None),
     )

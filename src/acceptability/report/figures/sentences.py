@@ -1,4 +1,4 @@
-"""Sentences one by one: surprisal by class and set (Niu and Penn 2020), and ratings in four boxes (Park et al. 2021)."""
+"""Sentences one by one: surprisal by class and set (Niu and Penn 2020), ratings in four boxes (Park et al. 2021)."""
 
 from __future__ import annotations
 
@@ -28,15 +28,16 @@ def strips(material: Material) -> Iterator[Panel]:
     found: dict[str, dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
     chosen: dict[str, str] = {}
     for row in material.units:
-        if "score" in row and "label" in row and row.get("reduction") in ("lp()", ""):
-            if chosen.setdefault(row["suite"], row["measure"]) == row["measure"]:
-                found[row["suite"]][model_name(row)].append(row)
+        is_plain = "score" in row and "label" in row and row.get("reduction") in ("lp()", "")
+        if is_plain and chosen.setdefault(row["suite"], row["measure"]) == row["measure"]:
+            found[row["suite"]][model_name(row)].append(row)
     for suite, models in found.items():
         kept = _sample(next(iter(models.values())))
         rows = [row for model, members in models.items() for row in _points(model, members, kept)]
         total = max(map(len, models.values()))
         note = f"A sample of {len(kept):,} of {total:,} sentences (seed 0)." if len(kept) < total else ""
-        said = f"Strip plot of {len(rows)} surprisals of {listed([*models])}; the classes are {listed([row['class'] for row in rows])}."
+        classes = listed([row["class"] for row in rows])
+        said = f"Strip plot of {len(rows)} surprisals of {listed([*models])}; the classes are {classes}."
         yield Panel(f"Surprisal by class, {suite}", rows, said, note)
 
 
@@ -76,7 +77,9 @@ def strip(rows: Sequence[Row]) -> Chart:
     y = alt.Y("surprisal_bits:Q", title="surprisal (bits)", scale=alt.Scale(zero=False))
     base = chart().mark_circle(size=14, opacity=0.6).encode(y=y, color=colour, tooltip=shown)
     if any(row["set"] is not None for row in rows):
-        points = base.encode(x=alt.X("set:N", title="set", axis=alt.Axis(labels=False, ticks=False))).properties(width=330)
+        points = base.encode(x=alt.X("set:N", title="set", axis=alt.Axis(labels=False, ticks=False))).properties(
+            width=330
+        )
     else:
         x = alt.X("class:N", title=None, axis=alt.Axis(labelAngle=0))
         points = base.encode(x=x, xOffset="jitter:Q").properties(width=220)
@@ -96,7 +99,8 @@ def ratings(material: Material) -> Iterator[Panel]:
                 found[row["suite"]][model_name(row), judged, sentence].append(rating)
     for suite, parts in found.items():
         rows = [
-            {"model": model, "contrasts": judged, "sentences": sentence, "what": f"{judged}, {sentence}"} | quartiles(values)
+            {"model": model, "contrasts": judged, "sentences": sentence, "what": f"{judged}, {sentence}"}
+            | quartiles(values)
             for (model, judged, sentence), values in parts.items()
         ]
         said = "; ".join(f"{row['model']} {row['what']} {row['median']:.2f}" for row in rows[:12])

@@ -14,8 +14,8 @@ from acceptability.report.figures.panel import Chart, Panel, box, chart, faceted
 from acceptability.report.gather import Material, Row, model_name
 
 REPULSION = (
-    "Repulsion of contrasts that the model gets right and wrong: boxes are quartiles, whiskers reach the furthest value "
-    "within 1.5 times the box, what lies beyond is not drawn."
+    "Repulsion of contrasts that the model gets right and wrong: boxes are quartiles, whiskers reach the furthest "
+    "value within 1.5 times the box, what lies beyond is not drawn."
 )
 INTERACTION = "The mean repulsion of contrasts that the model gets right and wrong, with standard errors."
 CLASSES = (
@@ -103,7 +103,9 @@ def interaction(rows: Sequence[Row]) -> Chart:
         color=alt.Color("contrasts:N", title="contrasts", sort=["right", "wrong"]),
     )
     y = alt.Y("mean:Q", title="mean repulsion", scale=alt.Scale(zero=False))
-    lines = base.mark_line(point=True).encode(y=y, strokeDash=alt.StrokeDash("contrasts:N", legend=None, sort=["right", "wrong"]))
+    lines = base.mark_line(point=True).encode(
+        y=y, strokeDash=alt.StrokeDash("contrasts:N", legend=None, sort=["right", "wrong"])
+    )
     errors = base.mark_rule().encode(y=alt.Y("low:Q", title="mean repulsion"), y2="high:Q")
     layers = alt.layer(errors, lines).properties(width=260, height=220)
     return faceted(layers, "model", columns=2)
@@ -136,6 +138,10 @@ def classified(rows: Sequence[Row]) -> Chart:
             tooltip=["group:N", "model:N", "directionality:Q", "repulsion:Q", "class:N", "n:Q"],
         )
     )
-    across = [chart().mark_rule(strokeDash=[3, 3]).encode(x=alt.datum(each)) for each in (at.accuracy_low, at.accuracy_high)]
-    along = [chart().mark_rule(strokeDash=[3, 3]).encode(y=alt.datum(each)) for each in (at.repulsion_low, at.repulsion_high)]
+    across = [
+        chart().mark_rule(strokeDash=[3, 3]).encode(x=alt.datum(each)) for each in (at.accuracy_low, at.accuracy_high)
+    ]
+    along = [
+        chart().mark_rule(strokeDash=[3, 3]).encode(y=alt.datum(each)) for each in (at.repulsion_low, at.repulsion_high)
+    ]
     return alt.layer(*across, *along, dots).properties(width="container", height=300)

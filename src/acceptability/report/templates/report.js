@@ -41,19 +41,29 @@
       spec.width = Math.max(320, Math.min(room, 860));
       spec.autosize = { type: "fit-x", contains: "padding" };
     } else if (spec.facet) {
+      if (typeof spec.spec.width === "number") spec.spec.width = Math.min(spec.spec.width, Math.max(160, room - 115));
       const inner = typeof spec.spec.width === "number" ? spec.spec.width : 240;
       spec.columns = Math.max(1, Math.min(spec.columns || 1, Math.floor(room / (inner + 70))));
     }
     return spec;
+  };
+  const theme = (room) => {
+    const config = structuredClone(data.themes[dark.matches ? "dark" : "light"]);
+    if (room < 500) {
+      config.legend.columns = 1;
+      config.axis.labelLimit = 130;
+    }
+    return config;
   };
   const drawn = new Set();
   const draw = (element) => {
     const figure = data.figures[element.dataset.figure];
     const place = element.querySelector(".chart");
     drawn.add(element);
-    return vegaEmbed(place, fitted(figure, element.clientWidth - 34), {
+    const room = element.clientWidth - 34;
+    return vegaEmbed(place, fitted(figure, room), {
       ast: true, actions: false, defaultStyle: false, tooltip: { disableDefaultStyle: true },
-      renderer: figure.rows.length > 2500 ? "canvas" : "svg", config: data.themes[dark.matches ? "dark" : "light"],
+      renderer: figure.rows.length > 2500 ? "canvas" : "svg", config: theme(room), logLevel: vega.Error,
     }).catch((error) => { place.textContent = "This figure could not be drawn: " + error.message; });
   };
   const figures = [...document.querySelectorAll("[data-figure]")];
