@@ -14,6 +14,8 @@ _FLAGS = (
     "--disable-component-update --disable-sync"
 )
 
+_LOCAL = ("file:", "blob:", "data:")
+
 
 @contextmanager
 def chromium() -> Iterator[object]:
@@ -29,20 +31,19 @@ def chromium() -> Iterator[object]:
 
 
 @contextmanager
-def opened(browser, path: Path, *, width: int = 1200, scheme: str = "light") -> Iterator[object]:
-    """Yield a page whose figures are all drawn; a script that fails, or a dialog, fails the test."""
+def opened(browser, path: Path, *, width: int = 1200, scheme: str = "light", whole: bool = False) -> Iterator[object]:
+    """Yield a page, with ``whole`` once all figures are drawn; a script that fails, or a dialog, fails the test."""
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, accept_downloads=True)
     page = context.new_page()
+    page.set_default_timeout(30_000)
     wrong: list[str] = []
     page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("console", lambda said: wrong.append(said.text) if said.type in ("error", "warning") else None)
+    page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
     page.on("dialog", lambda dialog: (wrong.append(f"dialog: {dialog.message}"), dialog.dismiss()))
-    page.on(
-        "request",
-        lambda asked: wrong.append(asked.url) if not asked.url.startswith(("file:", "blob:", "data:")) else None,
-    )
+    page.on("request", lambda asked: None if asked.url.startswith(_LOCAL) else wrong.append(asked.url))
     page.goto(path.as_uri())
-    page.wait_for_selector("html[data-drawn=all]", state="attached", timeout=120_000)
+    if whole:
+        page.wait_for_selector("html[data-drawn=all]", state="attached")
     yield page
     context.close()
     assert wrong == []

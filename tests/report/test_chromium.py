@@ -32,12 +32,19 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_report(folder / "report.html", Heading(f"A report {ATTACK}", FORMULA), material)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1200, 390])
+@pytest.mark.parametrize(
+    ("width", "scheme"),
+    [
+        (1200, "light"),
+        (390, "dark"),
+        pytest.param(390, "light", marks=pytest.mark.slow),
+        pytest.param(1200, "dark", marks=pytest.mark.slow),
+    ],
+)
 def test_the_page_fits_and_every_figure_is_drawn(
     browser, report: Path, tmp_path: Path, width: int, scheme: str
 ) -> None:
-    with opened(browser, report, width=width, scheme=scheme) as page:
+    with opened(browser, report, width=width, scheme=scheme, whole=True) as page:
         assert page.locator("html").evaluate("each => each.scrollWidth") <= width
         charts = page.locator(".chart")
         assert charts.count() == page.locator("figure").count() > 14
@@ -47,18 +54,18 @@ def test_the_page_fits_and_every_figure_is_drawn(
         assert (tmp_path / f"{scheme}-{width}.png").stat().st_size > 50_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_no_serious_fault(browser, report: Path, scheme: str) -> None:
     found = importlib.util.find_spec("axe_playwright_python")
     if found is None:
         pytest.skip("the test of accessibility needs axe-playwright-python")
     axe = Path(found.submodule_search_locations[0]) / "axe.min.js"
-    with opened(browser, report, scheme=scheme) as page:
-        for each in page.locator("details").all():
-            each.evaluate("each => { each.open = true; }")
+    with opened(browser, report, scheme=scheme, whole=True) as page:
+        page.locator("details").evaluate_all("all => all.forEach((each) => { each.open = true; })")
         # Run by the debugger, since the page itself allows no script but its own.
         page.locator("html").evaluate(axe.read_text(encoding="utf-8") + "; () => undefined")
-        said = page.locator("html").evaluate("() => axe.run()")
+        said = page.locator("html").evaluate("() => axe.run({ resultTypes: ['violations'] })")
     faults = [
         f"{each['id']}: {each['nodes'][0]['html'][:200]}"
         for each in said["violations"]

@@ -55,15 +55,19 @@
     }
     return config;
   };
+  const ERRORS = 1; // what Vega calls the level at which it tells errors only
   const drawn = new Set();
-  const draw = (element) => {
+  const draw = async (element) => {
     const figure = data.figures[element.dataset.figure];
     const place = element.querySelector(".chart");
     drawn.add(element);
     const room = element.clientWidth - 34;
     return vegaEmbed(place, fitted(figure, room), {
       ast: true, actions: false, defaultStyle: false, tooltip: { disableDefaultStyle: true },
-      renderer: figure.rows.length > 2500 ? "canvas" : "svg", config: theme(room), logLevel: vega.Error,
+      renderer: figure.rows.length > 2500 ? "canvas" : "svg", config: theme(room), logLevel: ERRORS,
+    }).then(() => {
+      // The chart as a whole is one picture with a description; names of its thousand parts would only be noise.
+      place.querySelectorAll("svg [role], svg[role]").forEach((part) => ["role", "aria-roledescription", "aria-label", "aria-hidden"].forEach((name) => part.removeAttribute(name)));
     }).catch((error) => { place.textContent = "This figure could not be drawn: " + error.message; });
   };
   const figures = [...document.querySelectorAll("[data-figure]")];
