@@ -215,7 +215,7 @@ def test_a_study_page_has_one_column_for_each_measure(run: Run, tmp_path: Path) 
     done = run("study", "sub/s.toml", "--page", "p.html")
     assert "resamples=100,by=row,seed=3" in done.stderr
     page = (tmp_path / "p.html").read_text()
-    assert page.count("<table>") == 1
+    assert page.count("<thead>") == 1
     assert 'class="number">PairAccuracy(ties=0.0)</th><th scope="col" class="number">PBC()</th>' in page
     (tmp_path / "n.toml").write_text('suites = ["starter"]\nmodels = ["uniform"]\nresamples = "many"\n')
     fails(run, "resamples must be a whole number", "study", "n.toml")
