@@ -34,17 +34,17 @@ class Figure:
 
 
 FIGURES = (
-    Figure("summary", results.summaries, results.summary, results.SUMMARY),
+    Figure("summary", results.summaries, results.summary, results.SUMMARY, columns=2),
     Figure("by-group", results.groups, results.by_group, results.BY_GROUP, columns=2),
     Figure("differences", results.differences, results.difference, results.DIFFERENCES),
     Figure("delta-scatter", deltas.pairs, deltas.scatter, deltas.SCATTER, columns=2),
     Figure("adc-curve", deltas.curves, deltas.curve, deltas.CURVE),
     Figure("correlations", correlations.matrices, correlations.heat_map, correlations.CAPTION),
-    Figure("repulsion", targets.boxes, targets.repulsion, targets.REPULSION),
-    Figure("repulsion-interaction", targets.means, targets.interaction, targets.INTERACTION),
+    Figure("repulsion", targets.boxes, targets.repulsion, targets.REPULSION, columns=2),
+    Figure("repulsion-interaction", targets.means, targets.interaction, targets.INTERACTION, columns=2),
     Figure("directionality-repulsion", targets.classes, targets.classified, targets.CLASSES),
     Figure("strips", sentences.strips, sentences.strip, sentences.STRIPS, columns=2),
-    Figure("ratings", sentences.ratings, sentences.four_way, sentences.RATINGS),
+    Figure("ratings", sentences.ratings, sentences.four_way, sentences.RATINGS, columns=2),
     Figure("features", papers.features, papers.bars, papers.FEATURES, columns=2),
     Figure("learning-curve", papers.curves, papers.curve, papers.CURVE),
     Figure("layers", papers.layers, papers.by_layer, papers.LAYERS),
