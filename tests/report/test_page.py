@@ -1,45 +1,169 @@
 from __future__ import annotations
 
-from dataclasses import replace
+import base64
+import hashlib
+import json
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pytest
+
 from acceptability import evaluate
-from acceptability.report.page import Section, write_page
+from acceptability.errors import ReportError, UnknownName
+from acceptability.report import drawing, page
+from acceptability.report.again import with_suites
+from acceptability.report.browser import browser, chosen, json_text, packed
+from acceptability.report.gather import gather
+from acceptability.report.page import Heading, write_report
 from acceptability.report.table import group_table, number
+from acceptability.store.runs import save_run, unit_rows
+from acceptability.suites import load_suite
+from report.material import ATTACK, FORMULA, MODELS, everything, suite
 
 
 class Tags(HTMLParser):
-    def __init__(self) -> None:
+    def __init__(self, text: str) -> None:
         super().__init__()
         self.seen: list[str] = []
-        self.links: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.scripts: list[str] = []
+        self.is_inside = False
+        self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.seen.append(tag)
-        self.links += [value or "" for key, value in attrs if key in ("src", "href")]
+        self.attributes += attrs
+        self.is_inside = tag == "script" and ("type", "application/json") not in attrs
+        self.scripts += [""] * self.is_inside
+
+    def handle_endtag(self, tag: str) -> None:
+        self.is_inside = False
+
+    def handle_data(self, data: str) -> None:
+        if self.is_inside:
+            self.scripts[-1] += data
 
 
-def test_the_page_stands_alone_and_escapes_what_it_shows(tmp_path: Path) -> None:
-    results = evaluate("starter", ["uniform"], by="phenomenon")
-    results[0] = replace(results[0], model="<script>alert(1)</script>")
-    path = write_page(tmp_path / "p.html", "A <b>title</b>", [Section("All", results)], models=[("<i>", "&")])
-    page = path.read_text(encoding="utf-8")
-    tags = Tags()
-    tags.feed(page)
-    assert "script" not in tags.seen
-    assert "link" not in tags.seen
-    assert tags.links == []
-    assert tags.seen.count("tr") == len(results) + 1
-    assert results[1].signature.split("|")[0] in page
-    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+@pytest.fixture
+def material(tmp_path: Path):
+    return with_suites(gather(everything(tmp_path / "runs")), [suite()])
 
 
-def test_an_undefined_value_is_a_dash(tmp_path: Path) -> None:
-    result = replace(evaluate("starter", ["uniform"])[0], value=None, low=None, high=None, reason="because")
-    page = write_page(tmp_path / "p.html", "t", [Section("All", [result])]).read_text()
-    assert "because" in page
+@pytest.fixture
+def plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if nothing that draws were installed."""
+    monkeypatch.setattr(page, "can_draw", lambda: False)
+    monkeypatch.setattr(drawing, "find_spec", lambda name: None)
+
+
+def test_the_page_stands_alone_and_runs_no_script_but_its_own(material, plain, tmp_path: Path) -> None:
+    path = write_report(tmp_path / "p.html", Heading("A <b>title</b>", ATTACK, [(ATTACK, "&")]), material)
+    text = path.read_text(encoding="utf-8")
+    tags = Tags(text)
+    assert not {"link", "img", "iframe", "object", "base"} & set(tags.seen)
+    assert [value for name, value in tags.attributes if name in ("src", "href")] == [
+        *("#main", "#tables", "#items", "#again", "#cite")
+    ]
+    assert not [name for name, _ in tags.attributes if name.startswith("on")]
+    policy = next(value for name, value in tags.attributes if value and "default-src" in value)
+    hashes = [base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in tags.scripts]
+    assert re.findall(r"'sha256-([^']+)'", policy) == hashes
+    assert len(hashes) == 1
+    assert "unsafe-inline" not in policy.partition("style-src")[0]
+    assert ATTACK not in text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
+
+
+def test_without_the_packages_that_draw_the_page_says_so(material, plain, tmp_path: Path) -> None:
+    text = write_report(tmp_path / "p.html", Heading("t"), material).read_text(encoding="utf-8")
+    assert "pip install &#39;acceptability[plots]&#39;" in text
+    assert "<figure" not in text
+    assert "PairAccuracy" in text
+
+
+def test_data_in_the_page_cannot_end_its_element(material) -> None:
+    found = browser(material)
+    text = json_text(packed(found))
+    assert not set("<>&\u2028\u2029") & set(text)
+    pairs = json.loads(text)["pairs"]
+    assert pairs[0]["texts"][0] == ATTACK
+    assert pairs[1]["texts"] == [FORMULA, "@SUM(1)\u2028x"]
+    assert json.loads(text)["models"] == list(MODELS)
+
+
+def test_the_browser_keeps_pairs_that_models_differ_in_first(material) -> None:
+    everyone = browser(material).pairs
+    differing = [each.id for each in everyone if each.differs]
+    assert 0 < len(differing) < 38
+    kept = chosen(everyone, len(differing) + 2)
+    assert [each.id for each in kept[:-2]] == differing
+    assert not any(each.differs for each in kept[-2:])
+    assert [each.id for each in kept] == [each.id for each in chosen(everyone, len(differing) + 2)]
+    few = browser(material, most=5)
+    assert "5 of 40 pairs are here" in few.about
+    assert "serve" in few.about
+    assert browser(material).about == "All 40 pairs are here."
+
+
+def test_tokens_come_from_the_store_without_opening_a_model(tmp_path: Path, monkeypatch) -> None:
+    results = evaluate("starter", ["uniform"], measures=["PairAccuracy"])
+    run = save_run("evaluate", "evaluate starter", [each.row() for each in results], unit_rows(results), [])
+    monkeypatch.setattr("acceptability.models.load_model", None)
+    found = browser(with_suites(gather([run.id])))
+    assert found.models == ("uniform",)
+    assert len(found.pairs) == 383
+    first = packed(found)["pairs"][0]
+    starts, bits = first["tokens"][0][0][::3], first["tokens"][0][0][2::3]
+    assert starts[0] == 0
+    assert bits == [15.6] * len(bits)
+    folder = str(run.folder)
+    monkeypatch.setenv("ACCEPTABILITY_HOME", str(tmp_path))
+    elsewhere = browser(with_suites(gather([folder])))
+    assert "No surprisals of single tokens are stored for uniform" in elsewhere.shading
+
+
+def test_a_suite_that_changed_is_not_shown(tmp_path: Path) -> None:
+    places = everything(tmp_path / "runs")
+    other = suite()
+    changed = type(other)("mine", other.sentences[:-2], other.contrasts[:-1])
+    found = with_suites(gather(places), [changed])
+    assert not found.suites
+    assert "could not be found" in found.notes[0]
+    assert browser(found) is None
+
+
+def test_runs_are_found_by_id_folder_and_file(tmp_path: Path) -> None:
+    results = evaluate("starter", ["uniform"], measures=["PBC()"])
+    run = save_run("evaluate", "evaluate starter", [each.row() for each in results], unit_rows(results), [])
+    (tmp_path / "rows.json").write_text(json.dumps([each.row() for each in results]))
+    for place in (run.id, str(run.folder), str(tmp_path / "rows.json")):
+        assert len(gather([place]).results) == 1
+    assert len(gather([run.id, run.id]).results) == 1
+    with pytest.raises(UnknownName, match="no run named"):
+        gather(["nothing"])
+    (tmp_path / "odd.json").write_text('[{"a": 1}]')
+    with pytest.raises(ReportError, match="no row can be shown"):
+        gather([str(tmp_path / "odd.json")])
+    (tmp_path / "bad.json").write_text("{")
+    with pytest.raises(ReportError, match="cannot read"):
+        gather([str(tmp_path / "bad.json")])
+
+
+def test_an_undefined_value_is_a_dash_with_a_reason(plain, tmp_path: Path) -> None:
+    row = evaluate("starter", ["uniform"], measures=["PBC()"])[0].row()
+    (tmp_path / "r.json").write_text(
+        json.dumps([row | {"value": None, "low": None, "high": None, "reason": "because"}])
+    )
+    text = write_report(tmp_path / "p.html", Heading("t"), gather([str(tmp_path / "r.json")])).read_text()
+    assert "because" in text
+    assert ">–<" in text
     assert number(None) == "–"
+
+
+def test_a_page_in_no_folder_is_an_error(material, plain, tmp_path: Path) -> None:
+    with pytest.raises(ReportError, match="cannot write the page"):
+        write_report(tmp_path / "none" / "p.html", Heading("t"), material)
 
 
 def test_groups_stand_in_rows_and_models_in_columns() -> None:
@@ -49,3 +173,9 @@ def test_groups_stand_in_rows_and_models_in_columns() -> None:
     table = group_table(results)
     assert table.row_count == 13
     assert [column.header for column in table.columns] == ["group", "uniform"]
+
+
+def test_the_starter_suite_is_found_by_its_name() -> None:
+    results = evaluate("starter", ["uniform"], measures=["PBC()"])
+    run = save_run("evaluate", "evaluate starter", [each.row() for each in results], [], [])
+    assert with_suites(gather([run.id])).suites["starter"].hash == load_suite("starter").hash

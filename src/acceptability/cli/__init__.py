@@ -30,6 +30,7 @@ from acceptability.cli import (
     ratings,
     recipes,
     reductions,
+    report,
     restarts,
     runs,
     score,
@@ -52,7 +53,7 @@ app = typer.Typer(
 app.add_typer(suites.app, name="suites")
 _ASKING = (score, evaluate, measure, compare, correlate, contrasts, judge, study)
 _PROBING = (methods, probe)
-_MAKING = (train, generate, perplexity, link, ratings, demo, serve)
+_MAKING = (train, generate, perplexity, link, ratings, demo, report, serve)
 _LISTS = (models, measures, reductions, recipes, runs, doctor)
 _CLASSIFYING = (restarts, calibrate, submit)
 for _module in (*_ASKING, *_PROBING, *_MAKING, *_CLASSIFYING, *_LISTS):

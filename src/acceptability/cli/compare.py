@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from acceptability.cli.gathered import Asked, ScoreColumns, ScoreFiles, SomeModels, gathered
+from acceptability.cli.report import ReportFile, check_report, report_run
 from acceptability.cli.shown import (
     Address,
     By,
@@ -37,7 +38,7 @@ from acceptability.differing import differing
 from acceptability.errors import MeasureError
 from acceptability.measuring import checked_measures
 from acceptability.protocols import Measure
-from acceptability.report.rows import check_rows_file, write_rows
+from acceptability.report.rows import check_rows_file, write_sheet
 from acceptability.report.table import comparison_table
 from acceptability.store.runs import rows_of_units, save_run
 from acceptability.types import Scores, Suite
@@ -67,9 +68,11 @@ def command(
     marks: Marks = None,
     engine: EngineName = "local",
     address: Address = None,
+    report: ReportFile = None,
     as_json: Json = False,
 ) -> None:
     """Compare the first model with each other one, over the same rows: intervals, tests, and where they differ."""
+    check_report(report)
     if pairs:
         check_rows_file(pairs)
     how = bootstrap(resamples, resample_by, seed, interval)
@@ -94,7 +97,9 @@ def command(
         for name, part in zip((each.first, each.second), each.units, strict=True)
         for row in rows_of_units(part, {"suite": each.suite, "measure": each.measure, "model": name})
     ]
-    saved(save_run("compare", arguments(), rows, units, [each.signature for each in overall]))
+    run = save_run("compare", arguments(), rows, units, [each.signature for each in overall])
+    saved(run)
+    report_run(report, run, [loaded])
 
 
 def _show(found: Sequence[Comparison]) -> None:
@@ -114,7 +119,7 @@ def _write_differing(path: Path, suite: Suite, measures: Sequence[Measure], give
             for met_by, first, second in (("first", given[0], other), ("second", other, given[0])):
                 shared = {"measure": repr(measure), **names, "met_by": met_by}
                 rows += [shared | _turned(each.as_row(), met_by) for each in differing(suite, measure, first, second)]
-    write_rows(path, rows, header=_HEADER)
+    write_sheet(path, rows, header=_HEADER)
     talk(f"{len(rows)} contrasts that one model meets and the other does not: {path}")
 
 

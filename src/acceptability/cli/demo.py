@@ -7,17 +7,20 @@ from typing import Annotated
 
 import typer
 
+from acceptability.cli.report import report_run
 from acceptability.cli.shown import Json, arguments, check_writable, print_json, print_table, progress_bar, saved, talk
 from acceptability.measuring import evaluate
 from acceptability.models import delivered
-from acceptability.report.page import Section, write_page
 from acceptability.report.table import footnotes, group_table, result_table
 from acceptability.store.runs import save_run, unit_rows
 from acceptability.suites import load_suite
-from acceptability.suites.catalog import known_entries
 from acceptability.types import Result
 
 _MEASURES = ("PairAccuracy(ties=0.5)", "PBC()")
+_LEAD = (
+    "Pair accuracy: how often the better sentence of a minimal pair gets the higher log-probability (a tie counts one "
+    "half). PBC: the correlation of log-probabilities with labels."
+)
 
 
 def command(
@@ -41,11 +44,6 @@ def command(
     overall = [result for result in results if result.group is None]
     pairs = [result for result in results if result.measure == _MEASURES[0] and result.group]
     by_phenomenon = sorted(pairs, key=lambda result: _order(pairs).index(result.group))
-    sections = [
-        Section("Pair accuracy", [result for result in overall if result.measure == _MEASURES[0]]),
-        Section("Correlation with labels", [result for result in overall if result.measure == _MEASURES[1]]),
-        Section("Pair accuracy by phenomenon", by_phenomenon),
-    ]
     if as_json:
         print_json([result.row() for result in results])
     else:
@@ -54,17 +52,9 @@ def command(
         for note in footnotes(overall):
             talk(note)
     signatures = [result.signature for result in results]
-    saved(save_run("demo", arguments(), [each.row() for each in results], unit_rows(results), signatures))
-    where = write_page(
-        page,
-        "How well do these models know English?",
-        sections,
-        lead="Pair accuracy: how often the better sentence of a minimal pair gets the higher log-probability "
-        "(a tie counts one half). PBC: the correlation of log-probabilities with labels.",
-        models=[(each.name, f"{each.about} ({each.licence})") for each in present],
-        citations=[known_entries("starter")[0].citation],
-    )
-    talk(f"page: {where}")
+    run = save_run("demo", arguments(), [each.row() for each in results], unit_rows(results), signatures)
+    saved(run)
+    report_run(page, run, [suite], title="How well do these models know English?", lead=_LEAD)
 
 
 def _order(results: list[Result]) -> list[str | None]:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from acceptability.cli.report import ReportFile, check_report, report_run
 from acceptability.cli.shown import (
     Address,
     By,
@@ -55,9 +56,11 @@ def command(
     address: Address = None,
     columns: SuiteColumns = None,
     marks: Marks = None,
+    report: ReportFile = None,
     as_json: Json = False,
 ) -> None:
     """Evaluate models on suites: a table of values with confidence intervals."""
+    check_report(report)
     how, runner = bootstrap(resamples, resample_by, seed, interval), chosen_engine(engine, address)
     loaded = [loaded_suite(name, columns, marks) for name in suites]
     with progress_bar() as progress:
@@ -73,7 +76,10 @@ def command(
             progress=progress,
         )
     show(results, as_json)
-    saved(save_run("evaluate", arguments(), [each.row() for each in results], unit_rows(results), _signed(results)))
+    rows = [each.row() for each in results]
+    run = save_run("evaluate", arguments(), rows, unit_rows(results), _signed(results))
+    saved(run)
+    report_run(report, run, loaded)
 
 
 def show(results: list[Result], as_json: bool) -> None:

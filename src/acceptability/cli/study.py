@@ -26,11 +26,11 @@ import typer
 
 from acceptability import registry
 from acceptability.cli.evaluate import show
+from acceptability.cli.report import check_report, report_run
 from acceptability.cli.shown import (
     Json,
     arguments,
     bootstrap,
-    check_writable,
     print_json,
     print_table,
     progress_bar,
@@ -40,16 +40,14 @@ from acceptability.cli.shown import (
 from acceptability.errors import SpellingError, UnknownName, suggestion
 from acceptability.home import home
 from acceptability.measuring import evaluate_all
-from acceptability.models import delivered, load_model
+from acceptability.models import load_model
 from acceptability.report.cells import agreement, cell_table
-from acceptability.report.page import Section, write_page
-from acceptability.report.rows import check_rows_file, write_rows
+from acceptability.report.rows import check_rows_file, write_sheet
 from acceptability.store.runs import save_run, unit_rows
 from acceptability.studies import study
 from acceptability.studies.cells import Cell
-from acceptability.suites import entries, load_suite
+from acceptability.suites import load_suite
 from acceptability.train.tick import Tick
-from acceptability.types import Result
 
 if TYPE_CHECKING:
     from acceptability.studies.cola_plan import Size
@@ -122,13 +120,14 @@ def command(
         Path | None, typer.Option("--ratings", help="For npi: people's answers from 1 to 6, a table.")
     ] = None,
     csv: Annotated[Path | None, typer.Option("--csv", help="Write a paper's cells too: .csv, .tsv or .jsonl.")] = None,
-    page: Annotated[Path | None, typer.Option("--page", help="Write an HTML page too; for a TOML file.")] = None,
+    page: Annotated[
+        Path | None, typer.Option("--report", "--page", help="Write a report too: one HTML file that opens offline.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Compute a paper's tables again, or run the study that a TOML file describes."""
+    check_report(page)
     if name in registry.names("study") and not Path(name).is_file():
-        if page:
-            raise SpellingError("--page is for a study in a TOML file")
         models, given = model or [], _Given(corpus or [], restarts or [], suite_i, suite, ratings)
         more = _More(restarts_each, intermediate or [])
         if train or quick or short:
@@ -138,7 +137,7 @@ def command(
         elif out or dev or vectors or workers or engine != "local" or more != _More():
             options = "--out, --dev, --vectors, --workers, --engine, --restarts-each and --intermediate"
             raise SpellingError(f"{options} go with --train")
-        _paper(name, models, given, table, csv, as_json)
+        _paper(name, models, given, table, csv, as_json, page)
     elif model:
         raise SpellingError(f"--model joins a paper's study; the models of {name} stand in the file")
     elif any((table, csv, corpus, restarts, train, quick, short, out, dev, vectors, workers, engine != "local")) or any(
@@ -261,7 +260,9 @@ def _complete(plan: _Plan, models: list[str]) -> tuple[_Plan, list[str]]:
     return replace(plan, out=out, workers=plan.workers or 2), models or list(QUICK_MODELS)
 
 
-def _paper(name: str, models: list[str], given: _Given, table: str | None, csv: Path | None, as_json: bool) -> None:
+def _paper(
+    name: str, models: list[str], given: _Given, table: str | None, csv: Path | None, as_json: bool, page: Path | None
+) -> None:
     """Show every number of a paper with ours beside it; that some do not agree is a finding, not a failure."""
     for each in models:
         load_model(each)
@@ -280,8 +281,10 @@ def _paper(name: str, models: list[str], given: _Given, table: str | None, csv: 
             print_table(cell_table(each, [cell for cell in found if cell.table == each]))
         talk(agreement(found))
     if csv:
-        write_rows(csv, rows)
-    saved(save_run("study", arguments(), rows, [], []))
+        write_sheet(csv, rows)
+    run = save_run("study", arguments(), rows, [], [])
+    saved(run)
+    report_run(page, run, [], title=f"The study {name}, computed again")
 
 
 def _of_table(cells: list[Cell], table: str | None) -> list[Cell]:
@@ -296,8 +299,6 @@ def _of_table(cells: list[Cell], table: str | None) -> list[Cell]:
 def _described(file: Path, page: Path | None, as_json: bool) -> None:
     """Run the study that a TOML file describes."""
     asked = _read(file)
-    if page:
-        check_writable(page)
     how = bootstrap(
         asked.get("resamples", 1000),
         asked.get("resample_by", ""),
@@ -318,24 +319,9 @@ def _described(file: Path, page: Path | None, as_json: bool) -> None:
         )
     show(results, as_json)
     signatures = [each.signature for each in results]
-    saved(save_run("study", arguments(), [each.row() for each in results], unit_rows(results), signatures))
-    if page:
-        where = write_page(
-            page,
-            asked.get("title", file.stem),
-            _sections(results),
-            models=[(each.name, each.about) for each in delivered().values() if each.name in asked["models"]],
-            citations=[entry.citation for name in suites for entry in entries(name)],
-        )
-        talk(f"page: {where}")
-
-
-def _sections(results: list[Result]) -> list[Section]:
-    """Return a section for each suite and measure: their values do not share an axis."""
-    parts: dict[tuple[str, str], list[Result]] = {}
-    for result in results:
-        parts.setdefault((result.suite, result.measure), []).append(result)
-    return [Section(f"{suite}: {measure}", part) for (suite, measure), part in parts.items()]
+    run = save_run("study", arguments(), [each.row() for each in results], unit_rows(results), signatures)
+    saved(run)
+    report_run(page, run, list(suites.values()), title=asked.get("title", file.stem))
 
 
 def _beside(file: Path, name: str) -> str:

@@ -1,1 +1,1 @@
-"""Results for people: tables in the terminal, and pages."""
+"""Results for people: tables in the terminal, reports that open offline, and files that go into a paper."""

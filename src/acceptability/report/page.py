@@ -1,81 +1,146 @@
-"""Results as one self-contained HTML page that opens offline from disk."""
+"""A report: one HTML file that opens offline from disk, with tables, figures, an item browser and signatures.
+
+Nothing is loaded from elsewhere: the scripts stand in the file, and the page allows only those, by their hashes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from acceptability import __version__
 from acceptability.errors import ReportError
-from acceptability.report.table import footnotes, interval_text, number
-from acceptability.types import Result
+from acceptability.report.browser import MOST, Browser, browser, json_text, packed
+from acceptability.report.cited import bibtex, citations
+from acceptability.report.drawing import can_draw, figures_of
+from acceptability.report.gather import Material
+from acceptability.report.grids import grids
+from acceptability.report.themes import PAGE
+
+if TYPE_CHECKING:
+    from acceptability.report.figures import Drawn
+
+NO_PLOTS = "There are no figures in this file, since altair is not installed: pip install 'acceptability[plots]'."
 
 
 @dataclass(frozen=True)
-class Section:
-    """A heading and the results below it; what all of them share is said once."""
-
-    title: str
-    results: Sequence[Result]
-
-    @property
-    def shared(self) -> str:
-        """The measure and the reduction, where there is only one of each."""
-        return ", ".join(getattr(self.results[0], name) for name in ("measure", "reduction") if not self.varies(name))
-
-    def varies(self, name: str) -> bool:
-        """Tell whether the results differ in something, so that it needs a column."""
-        return len({getattr(result, name) for result in self.results}) > 1
-
-    @property
-    def start(self) -> int:
-        """Where the axis begins: at 0 for shares, at -1 once anything lies below it."""
-        numbers = [number for result in self.results for number in (result.value, result.low) if number is not None]
-        return -1 if min(numbers, default=0) < 0 else 0
-
-    def place(self, value: float) -> str:
-        """Return where a value lies on the axis, in per cent."""
-        return f"{100 * (min(max(value, self.start), 1) - self.start) / (1 - self.start):.2f}%"
-
-
-def write_page(
-    path: Path,
-    title: str,
-    sections: Sequence[Section],
-    *,
-    lead: str = "",
-    models: Sequence[tuple[str, str]] = (),
-    citations: Sequence[str] = (),
-) -> Path:
-    """Write a page with a table and an interval plot for each section, and return its path.
+class Heading:
+    """What stands at the head of a report.
 
     Args:
         lead: What was done, in a sentence or two.
         models: The name of each model and what it is.
     """
-    environment = Environment(
+
+    title: str
+    lead: str = ""
+    models: Sequence[tuple[str, str]] = ()
+
+
+def write_report(path: Path, heading: Heading, material: Material, *, most: int = MOST) -> Path:
+    """Write a report and return its path.
+
+    Args:
+        most: How many pairs the item browser holds at most.
+    """
+    page = report(heading, material, figures_of(material) if can_draw() else [], browser(material, most=most))
+    try:
+        path.write_text(page, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise ReportError(f"cannot write the page {path}: {error.strerror}") from error
+    return path.resolve()
+
+
+def report(heading: Heading, material: Material, figures: Sequence[Drawn], items: Browser | None) -> str:
+    """Return the page as text."""
+    scripts = [*([_vega()] if figures else []), _text("report.js")]
+    found = (
+        _environment()
+        .get_template("report.html")
+        .render(
+            heading=heading,
+            runs=material.runs,
+            notes=[*material.notes, *([] if can_draw() else [NO_PLOTS]), *_row_notes(material)],
+            grids=grids(material),
+            figures=figures,
+            items=items,
+            signatures=material.signatures,
+            citations=citations(material),
+            bibtex=bibtex(material),
+            version=__version__,
+            style=Markup(_text("report.css")),
+            scripts=list(map(Markup, scripts)),
+            policy=_policy(scripts),
+            data=Markup(json_text(_data(figures, items))),
+        )
+    )
+    return str(found)
+
+
+def _environment() -> Environment:
+    return Environment(
         loader=PackageLoader("acceptability.report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
+        lstrip_blocks=True,
     )
-    environment.filters["number"] = number
-    environment.globals["interval_text"] = interval_text
-    results = [result for section in sections for result in section.results]
-    page = environment.get_template("page.html").render(
-        title=title,
-        lead=lead,
-        sections=sections,
-        models=models,
-        citations=citations,
-        footnotes=footnotes(results),
-        version=__version__,
-    )
-    try:
-        path.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise ReportError(f"cannot write the page {path}: {error.strerror}") from error
-    return path.resolve()
+
+
+def _data(figures: Sequence[Drawn], items: Browser | None) -> Mapping[str, Any]:
+    """Return what the scripts draw: each figure's chart and rows, and the pairs."""
+    return {
+        "themes": PAGE,
+        "figures": [{"name": each.name, "spec": each.spec, **_columns(each)} for each in figures],
+        "items": packed(items) if items else None,
+    }
+
+
+def _columns(figure: Drawn) -> dict[str, object]:
+    """Return rows without repeating the names of their columns."""
+    names = list(dict.fromkeys(name for row in figure.rows for name in row))
+    return {"columns": names, "rows": [[_short(row.get(name)) for name in names] for row in figure.rows]}
+
+
+def _short(cell: object) -> object:
+    """Return a number with the digits that a chart or a reader needs."""
+    return float(f"{cell:.6g}") if isinstance(cell, float) else cell
+
+
+def _row_notes(material: Material) -> list[str]:
+    told = [
+        f"{row['measure']}: {each}" for row in material.results for each in (row.get("notes") or "").split("; ") if each
+    ]
+    return list(dict.fromkeys(told))
+
+
+def _text(name: str) -> str:
+    return files("acceptability.report").joinpath("templates").joinpath(name).read_text(encoding="utf-8")
+
+
+@cache
+def _vega() -> str:
+    """Return Vega, Vega-Lite and Vega-Embed as one script that may stand inside a page."""
+    import altair
+    import vl_convert
+
+    version = ".".join(altair.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+    bundle: str = vl_convert.javascript_bundle(vl_version=version)
+    return bundle.replace("</script", r"<\/script").replace("\r", "")
+
+
+def _policy(scripts: Sequence[str]) -> str:
+    """Return the policy of the page: these scripts run and no other, and nothing is loaded."""
+    hashes = [base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in scripts]
+    allowed = " ".join(f"'sha256-{each}'" for each in hashes)
+    rest = "style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
+    return f"default-src 'none'; script-src {allowed}; {rest}"

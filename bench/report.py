@@ -1,0 +1,44 @@
+"""How large a report of five models on 67,000 made-up pairs is, how long it takes to write, and to open in Chromium.
+
+Needs the extras plots and dev, and chromium on the path: ``python -m bench.report``.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def main() -> None:
+    """Print a row for the table in RESULTS.md."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    from acceptability.report.page import Heading, write_report
+    from report.blimp_like import material, suite
+    from report.chromium import chromium, opened
+
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["ACCEPTABILITY_HOME"] = folder
+        found = material(suite())
+        start = time.perf_counter()
+        path = write_report(Path(folder) / "report.html", Heading("Five models"), found)
+        wrote = time.perf_counter() - start
+        print(f"size: {path.stat().st_size / 1e6:.1f} MB; written in {wrote:.1f} s")
+        with chromium() as browser:
+            for turn in range(3):
+                start = time.perf_counter()
+                with opened(browser, path) as page:
+                    page.wait_for_selector("#pairs li")
+                    page.wait_for_selector(".chart svg, .chart canvas")
+                    first = time.perf_counter() - start
+                    page.wait_for_selector("html[data-drawn=all]", state="attached")
+                    whole = time.perf_counter() - start
+                    print(f"opening {turn + 1}: first figure and pairs {first:.2f} s, all {whole:.2f} s")
+
+
+if __name__ == "__main__":
+    main()

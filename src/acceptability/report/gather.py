@@ -1,0 +1,209 @@
+"""From saved runs and files of results to the rows that a report is made of.
+
+Which kind a row is of is told by its columns, so that a run, a file that ``--json`` printed and rows that another
+program wrote are read alike.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from acceptability.errors import ReportError, UnknownName
+from acceptability.signature import parse
+from acceptability.store.runs import runs_folder
+from acceptability.types import Suite
+
+Row = Mapping[str, Any]
+
+KINDS = {
+    "comparisons": ("measure", "first", "second", "difference"),
+    "correlations": ("first", "second", "r"),
+    "groups": ("group", "directionality", "repulsion"),
+    "results": ("measure", "model", "suite", "value", "n"),
+    "cells": ("table", "row", "column", "ours"),
+    "layers": ("layer", "value"),
+    "sizes": ("size", "value"),
+}
+"""The kinds of rows, each with the columns that tell it."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a run says of itself."""
+
+    id: str
+    command: str = ""
+    arguments: str = ""
+    made: str = ""
+    version: str = ""
+    signatures: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Material:
+    """All that a report is made of.
+
+    Args:
+        results: Values with intervals; grouped ones have ``tag=value`` or ``macro(tag)`` in ``group``.
+        comparisons, correlations: Rows as ``compare`` and ``correlate`` give them.
+        groups: Directionality and repulsion, as ``contrasts`` gives them.
+        targets: The contrasts behind ``groups``, with surprisals in bits.
+        cells: A paper's numbers and ours.
+        layers, sizes: Values by layer of a network, or by how much was learnt from.
+        units: The rows that results rest on.
+        suites: The suites that the rows are of, where they could be read again.
+        notes: What could not be had, in words for the reader.
+    """
+
+    runs: tuple[Told, ...] = ()
+    results: tuple[Row, ...] = ()
+    comparisons: tuple[Row, ...] = ()
+    correlations: tuple[Row, ...] = ()
+    groups: tuple[Row, ...] = ()
+    targets: tuple[Row, ...] = ()
+    cells: tuple[Row, ...] = ()
+    layers: tuple[Row, ...] = ()
+    sizes: tuple[Row, ...] = ()
+    units: tuple[Row, ...] = ()
+    suites: Mapping[str, Suite] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def signatures(self) -> list[str]:
+        """Every signature once, those of groups left out."""
+        told = [row["signature"] for row in (*self.results, *self.comparisons) if not row.get("group")]
+        told += [each for run in self.runs for each in run.signatures if "group" not in parse(each)]
+        return list(dict.fromkeys(filter(None, told)))
+
+
+def gather(places: Sequence[str]) -> Material:
+    """Return the rows of runs and files.
+
+    Args:
+        places: Each a run's id, its folder, or a JSON file of rows.
+    """
+    runs: list[Told] = []
+    found: dict[str, list[Row]] = {kind: [] for kind in KINDS}
+    units: list[Row] = []
+    targets: list[Row] = []
+    for place in places:
+        told, rows, below = _read(place)
+        runs.append(told)
+        about = _about(told)
+        for row in rows:
+            kind = kind_of(row)
+            if kind:
+                found[kind].append({**about, **row} if kind == "groups" else row)
+        units += [row for row in below if "unit" in row and "model" in row]
+        targets += [{**about, **row} for row in below if "better_surprisal_bits" in row]
+    if not any(found.values()):
+        kinds = "; ".join(f"{kind}: {', '.join(columns)}" for kind, columns in KINDS.items())
+        raise ReportError(f"{', '.join(places)}: no row can be shown. Rows need the columns of one kind ({kinds}).")
+    once: dict[str, Any] = {kind: tuple(_once(rows)) for kind, rows in found.items()}
+    return Material(runs=tuple(runs), units=tuple(_once_units(units)), targets=tuple(_once(targets)), **once)
+
+
+def kind_of(row: Row) -> str | None:
+    """Return what kind a row is of; None for rows that no figure or table shows.
+
+    >>> kind_of({"first": "a", "second": "b", "r": 0.5})
+    'correlations'
+    """
+    return next((kind for kind, columns in KINDS.items() if all(name in row for name in columns)), None)
+
+
+def _read(place: str) -> tuple[Told, list[Row], list[Row]]:
+    """Return what a run says of itself, its rows, and the rows below them."""
+    path = Path(place)
+    if path.is_file():
+        return _file(path)
+    folder = path if (path / "run.json").is_file() else runs_folder() / place
+    if not place or not (folder / "run.json").is_file():
+        known = [each.parent.name for each in runs_folder().glob("[!.]*/run.json")]
+        raise UnknownName(
+            "run", place, known, hint="`acceptability runs` lists them; a folder or a JSON file goes too."
+        )
+    about = _json(folder / "run.json")
+    fields = {name: about.get(name, "") for name in ("id", "command", "arguments", "made", "version")}
+    told = Told(**fields, signatures=tuple(about.get("signatures", ())))
+    return told, _rows(folder / "results.json"), _rows(folder / "units.json")
+
+
+def _file(path: Path) -> tuple[Told, list[Row], list[Row]]:
+    """Return the rows of a JSON file: a list, or the mapping that ``contrasts --json`` prints."""
+    content = _json(path)
+    told = Told(path.name)
+    if isinstance(content, dict) and isinstance(content.get("groups"), list):
+        signed = Told(path.name, command="contrasts", signatures=(str(content.get("signature", "")),))
+        return signed, content["groups"], content.get("contrasts", [])
+    return told, _checked(content, path), []
+
+
+def _rows(path: Path) -> list[Row]:
+    return _checked(_json(path), path)
+
+
+def _checked(content: object, path: Path) -> list[Row]:
+    if not isinstance(content, list) or not all(isinstance(row, dict) for row in content):
+        raise ReportError(f"{path}: expected a list of rows, as --json prints it")
+    return content
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8", errors="surrogatepass"))
+    except (OSError, ValueError) as error:
+        raise ReportError(f"cannot read {path}: {error}") from error
+
+
+def _about(told: Told) -> dict[str, str]:
+    """Return the suite and the model of a run of contrasts, which its rows do not name themselves."""
+    if told.command != "contrasts" or not told.signatures:
+        return {}
+    fields = parse(told.signatures[0])
+    suite = fields.get("suite", "").partition("#")[0].partition("+targets(")[0]
+    return {"suite": suite, "model": short_model(fields.get("model", ""))}
+
+
+def short_model(signature: str) -> str:
+    """Return the part of a model's signature that people call it by.
+
+    >>> short_model("ngram:trigram@5732531b85a8(units='split').lp()#target")
+    'trigram'
+    """
+    return signature.partition("(")[0].partition("@")[0].rpartition(":")[2] or signature
+
+
+def model_name(row: Row) -> str:
+    """Return what a model is called in figures: with its reduction, unless that is the plain log-probability.
+
+    >>> model_name({"model": "trigram", "reduction": "slor()"}), model_name({"model": "trigram", "reduction": "lp()"})
+    ('trigram slor()', 'trigram')
+    """
+    reduction = row.get("reduction") or ""
+    name = str(row["model"])
+    return name.removesuffix(" lp()") if reduction in ("", "lp()", "log_odds()") else f"{name} {reduction}"
+
+
+def _once(rows: Iterable[Row]) -> Iterator[Row]:
+    """Yield rows, each only the first time: two runs may have computed the same."""
+    seen: set[str] = set()
+    for row in rows:
+        key = json.dumps(row, sort_keys=True, default=str)
+        if key not in seen:
+            seen.add(key)
+            yield row
+
+
+def _once_units(rows: Iterable[Row]) -> Iterator[Row]:
+    """Yield what a model made of a unit under a measure, only the first time."""
+    seen: set[tuple[object, ...]] = set()
+    for row in rows:
+        key = (row.get("suite"), row.get("measure"), model_name(row), row["unit"])
+        if key not in seen:
+            seen.add(key)
+            yield row

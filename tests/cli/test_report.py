@@ -1,0 +1,57 @@
+"""``acceptability report`` and the reports at the end of other commands."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    def start(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "acceptability", *arguments]
+        done = subprocess.run(command, cwd=tmp_path, env=dict(os.environ), capture_output=True, encoding="utf-8")
+        assert done.returncode == code, done.stderr
+        return done
+
+    return start
+
+
+def test_a_run_becomes_a_page_tables_and_references(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text('good,bad\n<script>alert(1)</script>,=cmd()\nA b.,A b c.\n"C d.",C d e.\n')
+    run("evaluate", "mine.csv", "-m", "uniform", "-M", "PairAccuracy", "--report", "first.html")
+    (saved,) = json.loads(run("runs", "--json").stdout)
+    options = ("--latex", "t.tex", "--markdown", "t.md", "--bibtex", "t.bib", "--csv", "rows")
+    told = json.loads(run("report", saved["id"], "--out", "second.html", *options, "--json").stdout)
+    assert {Path(name).name for name in told["files"]} >= {"second.html", "t.tex", "t.md", "t.bib", "results.csv"}
+    assert told["notes"] == []
+    for name in ("first.html", "second.html"):
+        text = (tmp_path / name).read_text(encoding="utf-8")
+        assert "<script>alert(1)" not in text
+        assert r"\u003cscript\u003ealert(1)" in text
+        assert '"=cmd()"' in text
+    assert r"\toprule" in (tmp_path / "t.tex").read_text()
+    assert "@misc{acceptability" in (tmp_path / "t.bib").read_text()
+
+
+def test_a_comparison_and_a_paper_have_reports(run: Run, tmp_path: Path) -> None:
+    run("compare", "starter", "-m", "uniform", "-m", "uniform(vocabulary=9)", "--draws", "0", "--report", "c.html")
+    assert "Comparisons" in (tmp_path / "c.html").read_text(encoding="utf-8")
+    run("study", "park", "--report", "p.html")
+    assert "The study park, computed again" in (tmp_path / "p.html").read_text(encoding="utf-8")
+
+
+def test_a_report_of_nothing_is_an_error(run: Run) -> None:
+    assert "no run named 'none'" in run("report", "none", code=1).stderr
+    assert "there is no folder" in run("report", "none", "--out", "no/where.html", code=1).stderr
+    done = run("evaluate", "starter", "-m", "uniform", "--report", "no/where.html", code=1)
+    assert "there is no folder" in done.stderr
+    assert done.stdout == ""

@@ -1,0 +1,93 @@
+"""Figures: each from its rows, drawn only where there are some."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import pytest
+
+from report.material import everything, suite
+
+pytest.importorskip("altair", reason="figures need the extra plots")
+pytest.importorskip("vl_convert", reason="figures need the extra plots")
+
+from acceptability.report.again import with_suites
+from acceptability.report.drawing import on_paper, write_figures
+from acceptability.report.figures import FIGURES, Drawn, drawn
+from acceptability.report.gather import Material, gather
+
+
+@pytest.fixture
+def figures(tmp_path: Path) -> dict[str, Drawn]:
+    material = with_suites(gather(everything(tmp_path / "runs")), [suite()])
+    return {each.name: each for each in drawn(material)}
+
+
+def test_every_kind_of_figure_is_drawn_from_its_rows(figures: dict[str, Drawn]) -> None:
+    import vl_convert
+
+    kinds = {name.rstrip("-0123456789") for name in figures}
+    assert kinds == {figure.name for figure in FIGURES}
+    for each in figures.values():
+        assert each.rows
+        assert each.caption
+        assert len(each.alt) > 20
+        assert vl_convert.vegalite_to_svg(on_paper(each)).startswith("<svg")
+
+
+def test_nothing_is_drawn_without_rows() -> None:
+    assert drawn(Material()) == []
+
+
+def test_parts_of_a_figure_take_the_data_of_the_whole(figures: dict[str, Drawn]) -> None:
+    """A part with data of its own would show the rows of every model, whichever its heading names."""
+
+    def inside(spec: object) -> list[object]:
+        if isinstance(spec, list):
+            return [found for each in spec for found in inside(each)]
+        if not isinstance(spec, dict):
+            return []
+        return [*(["data"] if "data" in spec else []), *(found for each in spec.values() for found in inside(each))]
+
+    for each in figures.values():
+        assert inside(each.spec) == ["data"]
+    marks = _points(figures["delta-scatter"])
+    assert len(marks) == len(figures["delta-scatter"].rows)
+
+
+def _points(figure: Drawn) -> list[str]:
+    import vl_convert
+
+    svg = vl_convert.vegalite_to_svg(on_paper(figure))
+    return [part for part in svg.split("<path") if 'fill="#555"' in part]
+
+
+def test_the_adc_curve_passes_through_adc(figures: dict[str, Drawn], tmp_path: Path) -> None:
+    curve = {(row["model"], row["delta"]): row["adc"] for row in figures["adc-curve"].rows}
+    units = gather([str(tmp_path / "runs" / "run")]).units
+    for model in ("alpha", "beta"):
+        gaps = [(row["gap"], row["human_gap"]) for row in units if row["model"] == model and "human_gap" in row]
+        met = [one > 0 and abs(one - two) < 0.5 for one, two in gaps]
+        assert curve[model, 0.5] == pytest.approx(sum(met) / len(met))
+
+
+def test_the_human_line_is_the_share_of_ratings_in_order(figures: dict[str, Drawn]) -> None:
+    rows = figures["by-group"].rows
+    assert {row["chance"] for row in rows} == {0.5}
+    assert {row["human"] for row in rows} == {1.0}
+
+
+def test_bars_have_deviations_and_the_line_of_every_sentence(figures: dict[str, Drawn]) -> None:
+    row = figures["features"].rows[0]
+    assert (row["feature"], row["mean"], row["sd"], row["whole"]) == ("Simple", 0.4, 0.05, 0.4)
+
+
+def test_files_for_a_paper_have_its_widths(figures: dict[str, Drawn], tmp_path: Path) -> None:
+    some = [figures["adc-curve"], figures["by-group"]]
+    files = write_figures(tmp_path / "figures", some)
+    assert {path.suffix for path in files} == {".pdf", ".svg", ".png"}
+    assert (tmp_path / "figures" / "adc-curve.pdf").read_bytes().startswith(b"%PDF")
+    for figure, inches in zip(some, (3.3, 6.8), strict=True):
+        head = (tmp_path / "figures" / f"{figure.name}.png").read_bytes()[:24]
+        assert struct.unpack(">I", head[16:20])[0] / 300 == pytest.approx(inches, abs=0.25)
