@@ -19,10 +19,13 @@ _POLICY = (
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 REPORT_POLICY = (
-    "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+    "sandbox allow-scripts allow-downloads; default-src 'none'; script-src 'unsafe-inline'; "
+    "style-src 'unsafe-inline'; img-src data: blob:; "
     "form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 )
-"""A report has its style in itself. It is shut off from our own pages, whatever is in it."""
+"""A report has style and scripts in itself, and a policy of its own that names the scripts by their hashes: both hold.
+
+It is shut off from our own pages, whatever is in it."""
 
 _HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": _POLICY,

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from acceptability.errors import StoreError
-from acceptability.report.page import Section, write_page
+from acceptability.report.again import with_suites
+from acceptability.report.gather import gather
+from acceptability.report.page import Heading, write_report
+from acceptability.serve.working import SENTENCES
 from acceptability.store.runs import Run
-from acceptability.types import Result
+from acceptability.suites import load_suite
 
 _NAMES = ("measure", "model", "reduction", "suite", "group", "value", "low", "high", "n", "signature")
 
@@ -20,16 +24,13 @@ def report_of(run: Run) -> Path:
     path = run.folder / "report.html"
     if path.exists():
         return path
-    results = results_of(run)
-    measures = dict.fromkeys((each.measure, bool(each.group)) for each in results)
-    sections = [
-        Section(
-            f"{measure}{', by group' if grouped else ''}",
-            [each for each in results if each.measure == measure and bool(each.group) == grouped],
-        )
-        for measure, grouped in measures
-    ]
-    return write_page(path, ", ".join(dict.fromkeys(each.suite for each in results)), sections, lead=run.arguments)
+    rows = rows_of(run, "results")
+    if not has_report(rows):
+        raise StoreError(f"the run {run.id} ({run.command}) has no results of measures to report")
+    names = list(dict.fromkeys(str(row["suite"]) for row in rows))
+    kept = run.folder / SENTENCES
+    given = [replace(load_suite(str(kept)), name=name) for name in names] if kept.is_file() else []
+    return write_report(path, Heading(", ".join(names), run.arguments), with_suites(gather([str(run.folder)]), given))
 
 
 def rows_of(run: Run, what: str) -> list[dict[str, Any]]:
@@ -45,15 +46,3 @@ def rows_of(run: Run, what: str) -> list[dict[str, Any]]:
 def has_report(rows: Sequence[Mapping[str, Any]]) -> bool:
     """Tell whether rows are results of measures, which a report can show."""
     return bool(rows) and all(set(_NAMES) <= row.keys() for row in rows)
-
-
-def results_of(run: Run) -> list[Result]:
-    """Return the results of a run, without the rows behind them."""
-    rows = rows_of(run, "results")
-    if not has_report(rows):
-        raise StoreError(f"the run {run.id} ({run.command}) has no results of measures to report")
-    return [Result(**{name: row[name] for name in _NAMES}, reason=row["reason"], notes=_notes(row)) for row in rows]
-
-
-def _notes(row: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(filter(None, str(row.get("notes") or "").split("; ")))
