@@ -22,9 +22,6 @@ from acceptability.train.recipe import FILE
 from acceptability.types import Suite
 
 MAJORITY = "majority"
-_PROBED = 2000
-"""From how many training sentences of an environment a probe learns, about, where a model judges all."""
-
 Probe = Callable[..., Sequence[Any]]
 """``acceptability.probing.probe``: scores of encoders with factor, group, layer and MCC."""
 
@@ -47,7 +44,7 @@ def probing_cells(folder: Folder, progress: Progress | None = None, probe: Probe
     probe = probe or import_module("acceptability.probing").probe
     found = material(folder.suite)
     for model in folder.models:
-        sentences = _sentences(found, model.judged or _PROBED)
+        sentences = _sentences(found, model.probed)
         for encoder in _encoders(folder, model, found):
             suite = chosen(sentences, ENVIRONMENT, encoder.groups)
             scores = probe(suite, encoder.spelling, factors=FACTORS, by=ENVIRONMENT, layers=[-1], tell=progress)
