@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from acceptability.errors import ModelError, SpellingError, SuiteError
-from acceptability.studies import study
+from acceptability.engine.processes import Outcome
+from acceptability.errors import MeasureError, ModelError, SpellingError, SuiteError
+from acceptability.studies import npi_probing, study
 from acceptability.studies.cells import Cell, printed
 from acceptability.studies.npi import cells
 from acceptability.studies.npi_data import FACTORS, SHORT, Material, material, paired
@@ -214,6 +216,32 @@ def test_encoders_are_probed_where_their_row_is_measured(data: Path, own: str, t
     assert found["Figure 4", "tiny: 1 NPI, scope", "rare"].ours == 0.5
     assert ("Figure 4", "tiny: All-but-1 NPI, scope", "rare") not in found
     assert "control task has 0.100" in found["Figure 4", "tiny: untouched, npi", "ONLY"].note
+
+
+def test_encoders_are_probed_side_by_side_in_their_order(
+    data: Path, own: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where there are several cores; what is called is a stand-in for the processes."""
+
+    def calls(function: Any, asked: Any, *, workers: int, hear: Any) -> Iterator[Outcome]:
+        assert function is npi_probing.probed_alone
+        for place in reversed(range(len(asked))):
+            rows = [Probed(asked[place].encoder.spelling, "npi", "only", 0, place / 10, 1, None, None, 9, 3)]
+            yield Outcome(place, rows, problem)
+
+    monkeypatch.setattr(npi_probing, "calls", calls)
+    monkeypatch.setattr(npi_probing, "workers_here", lambda: 4)
+    problem = None
+    folder = Folder(tmp_path, own, 1, (Taught(BAG, "cbow"), Taught("tiny", "transformer", start="masked:tiny")))
+    found = list(probing_cells(folder))
+    assert [(each.row, each.ours) for each in found] == [
+        ("bag-of-words: untouched, npi", 0.0),
+        ("majority, npi", 0.1),
+        ("tiny: untouched, npi", 0.2),
+    ]
+    problem = "no memory"
+    with pytest.raises(MeasureError, match="cannot probe masked:tiny: no memory"):
+        list(probing_cells(folder))
 
 
 def test_counts_agree_and_what_needs_models_says_so(data: Path) -> None:

@@ -8,7 +8,7 @@ rates or batches; these are ours.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -37,6 +37,7 @@ class Taught:
         after: A file of another task that it learns first; empty where there is none.
         most: From how many sentences a classifier learns at most; 0 means all.
         judged: How many test sentences of each environment it judges, about; 0 means all, and all pairs.
+        probed: From how many training sentences of each environment a probe of it learns, about.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Taught:
     after: str = ""
     most: int = 0
     judged: int = 0
+    probed: int = 2000
 
 
 @dataclass(frozen=True)
@@ -87,8 +89,8 @@ _FEW: dict[str, Mapping[str, object]] = {
 }
 _SCALES: dict[Size, _Scale] = {
     "quick": _Scale(
-        Taught(BAG, "cbow", {**_MAX, "epochs": 5, "batch": 64}, most=10_000),
-        Taught("", "transformer", {"epochs": 2, "batch": 16, "looks": 1}, most=320, judged=64),
+        Taught(BAG, "cbow", {**_MAX, "epochs": 5, "batch": 64}, most=10_000, probed=240),
+        Taught("", "transformer", {"epochs": 2, "batch": 16, "looks": 1}, most=320, judged=64, probed=64),
     ),
     "full": _Scale(
         Taught(BAG, "cbow", {**_MAX, "epochs": 10, "batch": 64}),
@@ -111,7 +113,7 @@ def taught_models(
         raise SpellingError(f"there is no plan {size!r}; there are {', '.join(_SCALES)}")
     scale = _SCALES[size]
     bag = {**scale.bag.options, "vectors": vectors} if vectors else scale.bag.options
-    found = [Taught(BAG, scale.bag.kind, bag, most=scale.bag.most, judged=scale.bag.judged)]
+    found = [replace(scale.bag, options=bag)]
     for model in encoders:
         found += _encoder(scale.encoder, model, intermediate)
     names = [each.name for each in found]
@@ -127,7 +129,7 @@ def _encoder(scale: Taught, model: str, intermediate: Sequence[str]) -> Iterator
     for file in ("", *intermediate):
         name = f"{short}+{Path(file).name.partition('.')[0]}" if file else short
         options = {**scale.options, **rate, "model": model}
-        yield Taught(name, scale.kind, options, scale.by_kind, model, file, scale.most, scale.judged)
+        yield replace(scale, name=name, options=options, start=model, after=file)
 
 
 def short_name(model: str) -> str:

@@ -6,24 +6,27 @@ is, and after it was fine-tuned in each configuration; in the bag of words; and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from typing import Any
 
+from acceptability.engine.processes import calls
+from acceptability.errors import MeasureError
 from acceptability.scoring import Progress
 from acceptability.studies.cells import Cell
 from acceptability.studies.npi_data import ENVIRONMENT, FACTORS, Material, material, short
 from acceptability.studies.npi_figures import NAMES
 from acceptability.studies.npi_plan import BAG, Planned, Taught, planned
-from acceptability.studies.npi_train import Folder
+from acceptability.studies.npi_train import Folder, workers_here
 from acceptability.train.classifiers.configurations import chosen, some_of
 from acceptability.train.recipe import FILE
+from acceptability.train.tick import Tell
 from acceptability.types import Suite
 
 MAJORITY = "majority"
-_PROBED = 2000
-"""From how many training sentences of an environment a probe learns, about, where a model judges all."""
 
 Probe = Callable[..., Sequence[Any]]
 """``acceptability.probing.probe``: scores of encoders with factor, group, layer and MCC."""
@@ -38,24 +41,69 @@ class _Encoder:
     groups: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """What one process needs to know to probe an encoder."""
+
+    encoder: _Encoder
+    table: str
+    suite: str
+    probed: int
+
+
 def probing_cells(folder: Folder, progress: Progress | None = None, probe: Probe | None = None) -> Iterator[Cell]:
-    """Yield what probes find in the encoders of a folder.
+    """Yield what probes find in the encoders of a folder; where there are cores for it, several are probed at once.
 
     Args:
         probe: What probes; that of ``acceptability.probing`` if it is not said.
     """
-    probe = probe or import_module("acceptability.probing").probe
     found = material(folder.suite)
-    for model in folder.models:
-        sentences = _sentences(found, model.judged or _PROBED)
-        for encoder in _encoders(folder, model, found):
-            suite = chosen(sentences, ENVIRONMENT, encoder.groups)
-            scores = probe(suite, encoder.spelling, factors=FACTORS, by=ENVIRONMENT, layers=[-1], tell=progress)
-            yield from _rows(encoder, "Figure 9" if model.after else "Figure 4", scores)
+    asked = [
+        _Asked(encoder, "Figure 9" if model.after else "Figure 4", folder.suite, model.probed)
+        for model in folder.models
+        for encoder in _encoders(folder, model, found)
+    ]
+    workers = workers_here()
+    scores: Iterable[Sequence[Any]]
+    if probe is not None or workers == 1:
+        scores = (_probed(each, progress, probe) for each in asked)
+    else:
+        scores = _side_by_side(asked, workers, progress)
+    for each, some in zip(asked, scores, strict=True):
+        yield from _rows(each.encoder, each.table, some)
 
 
-def _sentences(found: Material, most: int) -> Suite:
+def _side_by_side(asked: Sequence[_Asked], workers: int, progress: Progress | None) -> list[Sequence[Any]]:
+    """Return what probes find in each encoder, in their order; one that fails is an error."""
+    found: dict[int, Sequence[Any]] = {}
+    with closing(calls(probed_alone, asked, workers=workers, hear=lambda *_: None)) as outcomes:
+        for outcome in outcomes:
+            if outcome.problem is not None:
+                raise MeasureError(f"cannot probe {asked[outcome.place].encoder.spelling}: {outcome.problem}")
+            found[outcome.place] = outcome.value
+            if progress:
+                progress("probed encoders", len(found), len(asked))
+    return [found[place] for place in range(len(asked))]
+
+
+def probed_alone(each: _Asked, tell: Tell) -> Sequence[Any]:
+    """Probe one encoder; called in a process of its own."""
+    return _probed(each, None, None)
+
+
+def _probed(each: _Asked, progress: Progress | None, probe: Probe | None) -> Sequence[Any]:
+    asked = probe or import_module("acceptability.probing").probe
+    suite = chosen(_sentences(each.suite, each.probed), ENVIRONMENT, each.encoder.groups)
+    found: Sequence[Any] = asked(
+        suite, each.encoder.spelling, factors=FACTORS, by=ENVIRONMENT, layers=[-1], tell=progress
+    )
+    return found
+
+
+@cache
+def _sentences(place: str, most: int) -> Suite:
     """Return about so many training sentences of each environment, and as many test sentences at most."""
+    found = material(place)
     parts = (some_of(each, ENVIRONMENT, most * len(found.groups)) for each in (found.learn, found.test))
     return Suite(found.learn.name, tuple(sentence for part in parts for sentence in part.sentences))
 

@@ -97,11 +97,16 @@ def carry_out(
     _write(folder)
     tasks = [_Task(each, suite, folder.path) for each in runs]
     first = {task.run.model.name: task for task in tasks if task.run.model.after}
-    at_once = workers or max(1, min(_MOST_WORKERS, (os.cpu_count() or 2) // 2))
+    at_once = workers or workers_here()
     for function, some in ((learnt_first, list(first.values())), (taught_and_judged, tasks)):
         if problems := _ended(function, some, engine, at_once, tell):
             raise TrainError(f"{len(problems)} of {len(some)} trainings failed: {'; '.join(problems[:3])}")
     return folder
+
+
+def workers_here() -> int:
+    """Return how many trainings or probes work at once where nobody says so: half as many as there are cores."""
+    return max(1, min(_MOST_WORKERS, (os.cpu_count() or 2) // 2))
 
 
 def _ended(
