@@ -1,32 +1,50 @@
-"""Every block of code in README and docs runs and prints what it says; everything that is there is documented."""
+"""Every block of code in README and docs runs, or is checked, or says why not; everything that is there is documented.
+
+What happens to a block:
+
+- ``python`` is a doctest: it runs, and prints what it says;
+- ``console`` runs, and prints what it says;
+- ``sh``, and what is indented, is checked: its commands and options exist; on the pages of learn/ it runs too;
+- on the pages of learn/, a block with a title is the file of that name, and all blocks run in order, in one folder;
+- ``toml`` and ``json`` are read; ``text`` is no code;
+- ``<!-- slow: REASON -->`` before a block: it runs with ``--slow``; ``<!-- not run: REASON -->``: it is checked alone.
+"""
 
 from __future__ import annotations
 
+import ast
 import doctest
 import importlib.util
 import io
+import json
 import os
 import re
-import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer.main
+import yaml
+from pages import PAGES, ROOT, Block, blocks, commands, name_of, of_kind, typed
+from shell import problem
+from typer.testing import CliRunner
 
 from acceptability import registry
 from acceptability.cli import app
 from acceptability.models.named import delivered
 from acceptability.suites import catalog
 
-ROOT = Path(__file__).resolve().parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+TUTORIALS = sorted((ROOT / "docs" / "learn").glob("*.md"))
+OTHERS = [page for page in PAGES if page not in TUTORIALS]
+READ = {"toml": tomllib.loads, "json": json.loads}
+SHOWN = ("text", "csv", "tex", "latex", "bibtex")
 
 
-def blocks(page: Path, kind: str) -> list[str]:
-    return [body for name, body in BLOCK.findall(page.read_text(encoding="utf-8")) if name == kind]
+def with_blocks(pages: list[Path], *kinds: str, mark: str = "") -> list[Path]:
+    return [page for page in pages if any(block.mark == mark for block in of_kind(page, *kinds))]
 
 
 def needs_models(page: Path) -> None:
@@ -34,32 +52,151 @@ def needs_models(page: Path) -> None:
         pytest.skip("the page uses sphinx-trigram, and pocketsphinx is not installed")
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=lambda p: str(p.relative_to(ROOT)))
-def test_python_blocks_print_what_they_say(page: Path, tmp_path: Path, monkeypatch) -> None:
-    needs_models(page)
-    monkeypatch.chdir(tmp_path)
-    text = "\n".join(blocks(page, "python"))
-    found = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
+def run_python(body: str, names: dict[str, Any], where: str) -> None:
+    found = doctest.DocTestParser().get_doctest(body, names, where, where, 0)
     report = io.StringIO()
     runner = doctest.DocTestRunner()
-    runner.run(found, out=report.write)
-    assert runner.tries > 0
+    runner.run(found, out=report.write, clear_globs=False)
+    names.update(found.globs)
+    assert runner.tries > 0, f"{where}: no example"
     assert runner.failures == 0, report.getvalue()
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "console")], ids=lambda p: str(p.relative_to(ROOT)))
-def test_console_blocks_print_what_they_say(page: Path, tmp_path: Path) -> None:
+def run_command(words: list[str], where: object) -> list[str]:
+    """The lines that a command prints, run in this process."""
+    program, *arguments = words
+    assert program == "acceptability", f"{where}: {program} cannot be run here"
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0, f"{where}: {done.exception!r}\n{done.stderr}"
+    return [line.rstrip() for line in done.stdout.rstrip().splitlines()]
+
+
+@pytest.mark.parametrize("page", with_blocks(OTHERS, "python"), ids=name_of)
+def test_python_blocks_print_what_they_say(page: Path, tmp_path: Path, monkeypatch) -> None:
     needs_models(page)
-    for body in blocks(page, "console"):
-        for part in re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]:
-            line, _, expected = part.partition("\n")
-            program, *arguments = shlex.split(line)
-            assert program == "acceptability"
-            command = [sys.executable, "-m", "acceptability", *arguments]
-            done = subprocess.run(command, cwd=tmp_path, env=dict(os.environ), capture_output=True, encoding="utf-8")
-            assert done.returncode == 0, done.stderr
-            printed = [line.rstrip() for line in done.stdout.rstrip().splitlines()]
-            assert printed == expected.rstrip().splitlines()
+    monkeypatch.chdir(tmp_path)
+    run_python("\n".join(each.body for each in of_kind(page, "python") if not each.mark), {}, name_of(page))
+
+
+@pytest.mark.parametrize("page", with_blocks(OTHERS, "console"), ids=name_of)
+def test_console_blocks_print_what_they_say(page: Path, tmp_path: Path, monkeypatch) -> None:
+    needs_models(page)
+    monkeypatch.chdir(tmp_path)
+    for block in of_kind(page, "console"):
+        for words, expected in [] if block.mark else typed(block):
+            assert run_command(words, block) == expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", with_blocks(PAGES, "console", mark="slow"), ids=name_of)
+def test_slow_console_blocks_print_what_they_say(page: Path, data: Path, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for block in of_kind(page, "console"):
+        for words, expected in typed(block) if block.mark == "slow" else []:
+            assert run_command(words, block) == expected
+
+
+def test_the_program_prints_what_the_readme_says(tmp_path: Path) -> None:
+    """As a person types it, in a process of its own."""
+    (block,) = of_kind(ROOT / "README.md", "console")
+    words, expected = list(typed(block))[-1]
+    command = [sys.executable, "-m", *words]
+    done = subprocess.run(command, cwd=tmp_path, env=dict(os.environ), capture_output=True, encoding="utf-8")
+    assert done.returncode == 0, done.stderr
+    assert [line.rstrip() for line in done.stdout.rstrip().splitlines()] == expected
+
+
+@pytest.mark.parametrize("page", TUTORIALS, ids=name_of)
+def test_tutorials_work_as_printed(page: Path, tmp_path: Path, monkeypatch) -> None:
+    """All blocks of the page in order, in one empty folder, as a newcomer would."""
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    for block in blocks(page):
+        if block.title:
+            Path(block.title).write_text(block.body, encoding="utf-8")
+        elif block.mark:
+            continue
+        elif block.kind == "python":
+            run_python(block.body, names, str(block))
+        elif block.kind == "console":
+            for words, expected in typed(block):
+                assert run_command(words, block) == expected
+        elif block.kind == "sh":
+            for words in commands(block):
+                run_command(words, block)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if list(blocks(page))], ids=name_of)
+def test_every_block_is_run_or_checked_or_says_why_not(page: Path) -> None:
+    for block in blocks(page):
+        if block.kind == "python":
+            assert ">>> " in block.body or parses(block), f"{block}: neither a doctest nor marked"
+        elif block.kind == "console":
+            assert list(typed(block)), f"{block}: a console block shows a command after $"
+            assert not [wrong for words, _ in typed(block) if (wrong := problem(words))], block
+        elif block.kind == "sh":
+            ours = [words for words in commands(block) if not block.mark or words[0] == "acceptability"]
+            assert not [wrong for words in ours if (wrong := problem(words))], block
+        elif block.kind in READ:
+            READ[block.kind](block.body)
+        else:
+            assert block.kind in SHOWN, f"{block}: what is {block.kind or 'a fence without a name'}?"
+
+
+def parses(block: Block) -> bool:
+    """Whether a block that is marked is Python, and what it imports from us is there."""
+    imports = [node for node in ast.walk(ast.parse(block.body)) if isinstance(node, ast.ImportFrom)]
+    for node in imports:
+        module = importlib.import_module(str(node.module))
+        assert not [each.name for each in node.names if not hasattr(module, each.name)], block
+    return block.mark == "not run"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("acceptability evaluate blimp --model causal:gpt2 --measure PairAccuracy", ""),
+        ("acceptability evaluate blimp --modle causal:gpt2", "No such option"),
+        ("acceptability evaluate blmip --model causal:gpt2", "there is no suite blmip"),
+        ("acceptability evaluate blimp --model gpt2", "there is no model gpt2"),
+        ("acceptability evaluate blimp --model 'causal:gpt2(boss=None)'", "causal has no option boss"),
+        ("acceptability evaluate blimp --model uniform --measure PairAcuracy", "no measure"),
+        ("acceptability evaluate blimp --model uniform --measure 'ADC(gamma=1)'", "ADC has no option gamma"),
+        ("acceptability evaluate blimp", "model"),
+        ("acceptability valuate blimp", "acceptability has no command valuate"),
+        ("acceptability train gtp --corpus a --out b", "no recipe"),
+        ("make demmo", "the Makefile has no demmo"),
+        ("pip install 'acceptability[neuronal]'", "there is no extra neuronal"),
+        ("vllm serve gpt2", "mark the block"),
+    ],
+)
+def test_a_wrong_command_is_found(line: str, said: str) -> None:
+    (words,) = commands(Block(ROOT, 1, "sh", "", "", "", line))
+    found = problem(words)
+    assert said in found
+    assert bool(said) == bool(found)
+
+
+def test_blocks_and_their_marks_are_found(tmp_path: Path) -> None:
+    page = ROOT / "docs" / "page.md"
+    text = "# A\n\n<!-- not run: needs a GPU -->\n\n    make a\n    make b\n\n- an item\n\n    more of it\n\n```csv title=\"a.csv\"\nx\n```\n"
+    found = list(blocks(page, text))
+    assert [(each.kind, each.title, each.mark, each.reason) for each in found] == [
+        ("sh", "", "not run", "needs a GPU"),
+        ("csv", "a.csv", "", ""),
+    ]
+    assert commands(found[0]) == [["make", "a"], ["make", "b"]]
+
+
+def test_every_page_is_in_the_navigation(reference: dict[str, str]) -> None:
+    def pages(part: Any) -> list[str]:
+        if isinstance(part, str):
+            return [part]
+        return [page for each in (part.values() if isinstance(part, dict) else part) for page in pages(each)]
+
+    listed = pages(yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"])
+    written = [page.relative_to(ROOT / "docs").as_posix() for page in PAGES[1:]]
+    assert sorted(listed) == sorted([*written, *(f"reference/{name}.md" for name in reference)])
 
 
 @pytest.fixture(scope="module")
