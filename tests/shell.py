@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 import tomllib
 from inspect import signature
-from pathlib import Path
 from typing import Any
 
 import typer.main
@@ -130,8 +129,8 @@ def _pip(words: list[str]) -> str:
     return next((f"there is no extra {each}" for each in wanted if each not in project["optional-dependencies"]), "")
 
 
-def _cd(words: list[str]) -> str:
-    return "" if len(words) == 1 and not Path(words[0]).is_absolute() else "cd takes one folder"
+def _python(words: list[str]) -> str:
+    return "" if len(words) == 1 and words[0].endswith(".py") else "only python FILE.py is checked: mark the block"
 
 
-_CHECKS = {"acceptability": _ours, "make": _make, "pip": _pip, "cd": _cd}
+_CHECKS = {"acceptability": _ours, "make": _make, "pip": _pip, "python": _python}

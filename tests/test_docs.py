@@ -43,6 +43,14 @@ READ = {"toml": tomllib.loads, "json": json.loads}
 SHOWN = ("text", "csv", "tex", "latex", "bibtex")
 
 
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder to be in, but for the source: some commands are typed at the root of a clone."""
+    (tmp_path / "src").symlink_to(ROOT / "src")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
 def with_blocks(pages: list[Path], *kinds: str, mark: str = "") -> list[Path]:
     return [page for page in pages if any(block.mark == mark for block in of_kind(page, *kinds))]
 
@@ -55,7 +63,7 @@ def needs_models(page: Path) -> None:
 def run_python(body: str, names: dict[str, Any], where: str) -> None:
     found = doctest.DocTestParser().get_doctest(body, names, where, where, 0)
     report = io.StringIO()
-    runner = doctest.DocTestRunner()
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     runner.run(found, out=report.write, clear_globs=False)
     names.update(found.globs)
     assert runner.tries > 0, f"{where}: no example"
@@ -65,6 +73,9 @@ def run_python(body: str, names: dict[str, Any], where: str) -> None:
 def run_command(words: list[str], where: object) -> list[str]:
     """The lines that a command prints, run in this process."""
     program, *arguments = words
+    if program == "python":
+        subprocess.run([sys.executable, *arguments], check=True)
+        return []
     assert program == "acceptability", f"{where}: {program} cannot be run here"
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 0, f"{where}: {done.exception!r}\n{done.stderr}"
@@ -72,25 +83,28 @@ def run_command(words: list[str], where: object) -> list[str]:
 
 
 @pytest.mark.parametrize("page", with_blocks(OTHERS, "python"), ids=name_of)
-def test_python_blocks_print_what_they_say(page: Path, tmp_path: Path, monkeypatch) -> None:
+def test_python_blocks_print_what_they_say(page: Path, folder: Path) -> None:
     needs_models(page)
-    monkeypatch.chdir(tmp_path)
     run_python("\n".join(each.body for each in of_kind(page, "python") if not each.mark), {}, name_of(page))
 
 
 @pytest.mark.parametrize("page", with_blocks(OTHERS, "console"), ids=name_of)
-def test_console_blocks_print_what_they_say(page: Path, tmp_path: Path, monkeypatch) -> None:
+def test_console_blocks_print_what_they_say(page: Path, folder: Path) -> None:
     needs_models(page)
-    monkeypatch.chdir(tmp_path)
     for block in of_kind(page, "console"):
         for words, expected in [] if block.mark else typed(block):
             assert run_command(words, block) == expected
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("page", with_blocks(PAGES, "python", mark="slow"), ids=name_of)
+def test_slow_python_blocks_print_what_they_say(page: Path, data: Path, folder: Path) -> None:
+    run_python("\n".join(each.body for each in of_kind(page, "python") if each.mark == "slow"), {}, name_of(page))
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("page", with_blocks(PAGES, "console", mark="slow"), ids=name_of)
-def test_slow_console_blocks_print_what_they_say(page: Path, data: Path, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_slow_console_blocks_print_what_they_say(page: Path, data: Path, folder: Path) -> None:
     for block in of_kind(page, "console"):
         for words, expected in typed(block) if block.mark == "slow" else []:
             assert run_command(words, block) == expected
@@ -130,7 +144,7 @@ def test_tutorials_work_as_printed(page: Path, tmp_path: Path, monkeypatch) -> N
 def test_every_block_is_run_or_checked_or_says_why_not(page: Path) -> None:
     for block in blocks(page):
         if block.kind == "python":
-            assert ">>> " in block.body or parses(block), f"{block}: neither a doctest nor marked"
+            assert ">>> " in block.body or parses(block), f"{block}: neither a doctest nor a file nor marked"
         elif block.kind == "console":
             assert list(typed(block)), f"{block}: a console block shows a command after $"
             assert not [wrong for words, _ in typed(block) if (wrong := problem(words))], block
@@ -144,12 +158,12 @@ def test_every_block_is_run_or_checked_or_says_why_not(page: Path) -> None:
 
 
 def parses(block: Block) -> bool:
-    """Whether a block that is marked is Python, and what it imports from us is there."""
+    """Whether a block that shows a file or is marked is Python, and what it imports is there."""
     imports = [node for node in ast.walk(ast.parse(block.body)) if isinstance(node, ast.ImportFrom)]
     for node in imports:
         module = importlib.import_module(str(node.module))
         assert not [each.name for each in node.names if not hasattr(module, each.name)], block
-    return block.mark == "not run"
+    return bool(block.title) or block.mark == "not run"
 
 
 @pytest.mark.parametrize(
