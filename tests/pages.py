@@ -89,6 +89,12 @@ def commands(block: Block) -> list[list[str]]:
     return [words for words in (shlex.split(line, comments=True) for line in lines) if words]
 
 
+def inline(page: Path) -> list[list[str]]:
+    """The commands of ours that stand within the text of a page, each as its words."""
+    prose = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    return [shlex.split(found) for found in re.findall(r"`(acceptability [^`]+)`", prose)]
+
+
 def typed(block: Block) -> Iterator[tuple[list[str], list[str]]]:
     """The commands of a console block, each with the lines that it prints."""
     for part in re.split(r"^\$ ", block.body, flags=re.MULTILINE)[1:]:

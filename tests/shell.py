@@ -56,7 +56,9 @@ def _value(command: str, option: str, given: Any) -> str:
         return ""
     values = given if isinstance(given, list | tuple) else [given]
     check = _VALUES.get((command, option)) or _VALUES.get(option)
-    return next(filter(None, map(check, values)), "") if check else ""
+    # SUITE, MODEL and their like stand for any; a|b for either.
+    named = [part for each in values for part in str(each).split("|") if not part.isupper()] if check else []
+    return next(filter(None, map(check, named)), "")
 
 
 def _model(text: str) -> str:
@@ -85,8 +87,7 @@ def _spelled(kind: str) -> Any:
 
 
 def _suite(name: str) -> str:
-    # SUITE and FILE stand for any.
-    if name.isupper() or _FILE.match(name) or name.startswith("hf:"):
+    if _FILE.match(name) or name.startswith("hf:"):
         return ""
     whole = (each.id for each in catalog())
     known = any(f"{each}/".startswith(f"{name}/") or f"{name}/".startswith(f"{each}/") for each in whole)

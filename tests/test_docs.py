@@ -7,6 +7,7 @@ What happens to a block:
 - ``sh``, and what is indented, is checked: its commands and options exist; on the pages of learn/ it runs too;
 - on the pages of learn/, a block with a title is the file of that name, and all blocks run in order, in one folder;
 - ``toml`` and ``json`` are read; ``text`` is no code;
+- a command of ours within the text exists, and so do its options;
 - ``<!-- slow: REASON -->`` before a block: it runs with ``--slow``; ``<!-- not run: REASON -->``: it is checked alone.
 """
 
@@ -28,14 +29,15 @@ from typing import Any
 import pytest
 import typer.main
 import yaml
-from pages import PAGES, ROOT, Block, blocks, commands, name_of, of_kind, typed
-from shell import problem
 from typer.testing import CliRunner
 
 from acceptability import registry
 from acceptability.cli import app
 from acceptability.models.named import delivered
+from acceptability.studies import study
 from acceptability.suites import catalog
+from pages import PAGES, ROOT, Block, blocks, commands, inline, name_of, of_kind, typed
+from shell import problem
 
 TUTORIALS = sorted((ROOT / "docs" / "learn").glob("*.md"))
 OTHERS = [page for page in PAGES if page not in TUTORIALS]
@@ -157,6 +159,13 @@ def test_every_block_is_run_or_checked_or_says_why_not(page: Path) -> None:
             assert block.kind in SHOWN, f"{block}: what is {block.kind or 'a fence without a name'}?"
 
 
+@pytest.mark.parametrize("page", [page for page in PAGES if inline(page)], ids=name_of)
+def test_commands_within_the_text_exist(page: Path) -> None:
+    """They need not be whole: an option that must be given may be missing."""
+    wrong = [(" ".join(words), found) for words in inline(page) if (found := problem(words)) and "Missing" not in found]
+    assert not wrong
+
+
 def parses(block: Block) -> bool:
     """Whether a block that shows a file or is marked is Python, and what it imports is there."""
     imports = [node for node in ast.walk(ast.parse(block.body)) if isinstance(node, ast.ImportFrom)]
@@ -191,15 +200,63 @@ def test_a_wrong_command_is_found(line: str, said: str) -> None:
     assert bool(said) == bool(found)
 
 
-def test_blocks_and_their_marks_are_found(tmp_path: Path) -> None:
+def test_blocks_and_their_marks_are_found() -> None:
     page = ROOT / "docs" / "page.md"
-    text = "# A\n\n<!-- not run: needs a GPU -->\n\n    make a\n    make b\n\n- an item\n\n    more of it\n\n```csv title=\"a.csv\"\nx\n```\n"
+    parts = (
+        "<!-- not run: needs a GPU -->",
+        "    make a\n    make b",
+        "- an item",
+        "    more of it",
+        '```csv title="a.csv"\nx\n```',
+    )
+    text = "\n\n".join(parts)
     found = list(blocks(page, text))
     assert [(each.kind, each.title, each.mark, each.reason) for each in found] == [
         ("sh", "", "not run", "needs a GPU"),
         ("csv", "a.csv", "", ""),
     ]
     assert commands(found[0]) == [["make", "a"], ["make", "b"]]
+
+
+def shown_in_the_gallery(heading: str) -> list[list[str]]:
+    """The rows of the table below a heading of the gallery."""
+    page = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
+    section = page.partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in section.splitlines() if line.startswith("|")]
+    return [row for row in rows[2:] if re.search(r"\d", "".join(row[1:]))]
+
+
+def test_the_gallery_shows_what_the_study_of_adc_gives(data: Path) -> None:
+    cells = [cell for cell in study("adc") if cell.table == "Table 1"]
+    shown = {
+        row[0]: [f"0{number}" for number in row[1:]]
+        for row in shown_in_the_gallery("The Acceptability Delta Criterion")
+    }
+    for name, numbers in shown.items():
+        found = [(cell.paper, f"{cell.ours:.4f}") for cell in cells if cell.row == name]
+        assert numbers == [number for pair in found for number in pair]
+    assert len(cells) == 4 * len(shown)
+
+
+@pytest.mark.slow
+def test_the_gallery_shows_what_the_study_of_niu_and_penn_gives(data: Path) -> None:
+    cells = [cell for cell in study("niu-penn") if cell.paper and isinstance(cell.ours, float | int)]
+    for name, paper, ours, agrees in shown_in_the_gallery("Grammaticality and language modelling"):
+        table, places = name.partition(":")[0], len(ours.partition("%")[0].strip().partition(".")[2])
+        found = [cell for cell in cells if (cell.table, cell.paper) == (table, paper)]
+        same = [cell for cell in found if f"{cell.ours:.{places}f}" == ours.rstrip(" %")]
+        assert agrees in {"yes" if cell.agrees else "no" for cell in same}, name
+
+
+@pytest.mark.slow
+def test_the_gallery_shows_what_the_study_of_park_gives(data: Path) -> None:
+    cells = [cell for cell in study("park", ["mini-masked"]) if cell.table == "Table 2"]
+    ours = {cell.row: str(cell.ours) for cell in cells if cell.column == "correct"}
+    for _, base, base_ours, large, large_ours, mine in shown_in_the_gallery("Contrasting minimal pairs"):
+        for model, paper, computed in (("base", base, base_ours), ("large", large, large_ours)):
+            printed = [cell for cell in cells if (cell.column, cell.paper) == (f"{model} BERT correct %", paper)]
+            assert computed in {f"{cell.ours:.2f}" for cell in printed}
+        assert mine.partition("(")[2].rstrip(")") in ours.values()
 
 
 def test_every_page_is_in_the_navigation(reference: dict[str, str]) -> None:
