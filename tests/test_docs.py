@@ -259,6 +259,21 @@ def test_the_gallery_shows_what_the_study_of_park_gives(data: Path) -> None:
         assert mine.partition("(")[2].rstrip(")") in ours.values()
 
 
+@pytest.mark.slow
+def test_the_page_on_normalisation_shows_what_its_command_gives(folder: Path) -> None:
+    page = ROOT / "docs" / "why" / "normalisation.md"
+    (words,) = commands(of_kind(page, "sh")[0])
+    results = json.loads("\n".join(run_command([*words, "--json"], page)))
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.read_text(encoding="utf-8").splitlines()]
+    shown = {row[0]: row[1:] for row in rows if row and row[0].startswith("mini-")}
+    for name, numbers in shown.items():
+        model, _, question = name.partition(", ")
+        measure = {"pair accuracy": "PairAccuracy(ties=0.5)", "AUC": "AUC()"}[question]
+        found = [each["value"] for each in results if (each["model"], each["measure"]) == (model, measure)]
+        assert numbers == [f"{value:.3f}".lstrip("0") for value in found]
+    assert len(shown) == 4
+
+
 def test_every_page_is_in_the_navigation(reference: dict[str, str]) -> None:
     def pages(part: Any) -> list[str]:
         if isinstance(part, str):
