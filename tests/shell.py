@@ -57,7 +57,7 @@ def _value(command: str, option: str, given: Any) -> str:
     values = given if isinstance(given, list | tuple) else [given]
     check = _VALUES.get((command, option)) or _VALUES.get(option)
     # SUITE, MODEL and their like stand for any; a|b for either.
-    named = [part for each in values for part in str(each).split("|") if not part.isupper()] if check else []
+    named = [part for each in values for part in str(each).split("|") if part and not part.isupper()] if check else []
     return next(filter(None, map(check, named)), "")
 
 
