@@ -31,6 +31,7 @@ import typer.main
 import yaml
 from typer.testing import CliRunner
 
+import acceptability
 from acceptability import registry
 from acceptability.cli import app
 from acceptability.models.named import delivered
@@ -42,7 +43,7 @@ from shell import problem
 TUTORIALS = sorted((ROOT / "docs" / "learn").glob("*.md"))
 OTHERS = [page for page in PAGES if page not in TUTORIALS]
 READ = {"toml": tomllib.loads, "json": json.loads}
-SHOWN = ("text", "csv", "tex", "latex", "bibtex")
+SHOWN = ("text", "csv", "tsv", "tex", "latex", "bibtex")
 
 
 @pytest.fixture
@@ -117,7 +118,8 @@ def test_the_program_prints_what_the_readme_says(tmp_path: Path) -> None:
     (block,) = of_kind(ROOT / "README.md", "console")
     words, expected = list(typed(block))[-1]
     command = [sys.executable, "-m", *words]
-    done = subprocess.run(command, cwd=tmp_path, env=dict(os.environ), capture_output=True, encoding="utf-8")
+    here = {**os.environ, "PYTHONPATH": str(Path(acceptability.__file__).parents[1])}
+    done = subprocess.run(command, cwd=tmp_path, env=here, capture_output=True, encoding="utf-8")
     assert done.returncode == 0, done.stderr
     assert [line.rstrip() for line in done.stdout.rstrip().splitlines()] == expected
 
