@@ -34,7 +34,7 @@ bench-growth: .venv/ready
 	$(BIN)/python -m bench.growth $(BENCH)
 
 docs: .venv/ready
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "docs: site/index.html"
 
 install: .venv/everything
