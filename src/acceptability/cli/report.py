@@ -25,7 +25,7 @@ ReportFile = Annotated[
 
 def command(
     runs: Annotated[
-        list[str], typer.Argument(help="Runs: an id (see `acceptability runs`), a folder, or a JSON file.")
+        list[str], typer.Argument(help="Runs: an id (see `acceptability runs`), latest, a folder, or a JSON file.")
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The HTML file.")] = Path("report.html"),
     title: Annotated[str, typer.Option("--title", help="What stands at its head.")] = "Acceptability",

@@ -116,14 +116,19 @@ def kind_of(row: Row) -> str | None:
     return next((kind for kind, columns in KINDS.items() if all(name in row for name in columns)), None)
 
 
+LATEST = "latest"
+"""Stands for the run that was made last: ids begin with the time."""
+
+
 def _read(place: str) -> tuple[Told, list[Row], list[Row]]:
     """Return what a run says of itself, its rows, and the rows below them."""
     path = Path(place)
     if path.is_file():
         return _file(path)
-    folder = path if (path / "run.json").is_file() else runs_folder() / place
+    known = sorted(each.parent.name for each in runs_folder().glob("[!.]*/run.json"))
+    name = known[-1] if place == LATEST and known else place
+    folder = path if (path / "run.json").is_file() else runs_folder() / name
     if not place or not (folder / "run.json").is_file():
-        known = [each.parent.name for each in runs_folder().glob("[!.]*/run.json")]
         raise UnknownName(
             "run", place, known, hint="`acceptability runs` lists them; a folder or a JSON file goes too."
         )
