@@ -115,7 +115,7 @@ def _right(suite: Suite, measure: str, said: LogOdds) -> float:
 
 
 def _tied(suite: Suite, said: LogOdds) -> float:
-    """Return the share of pairs whose sentences a classifier cannot tell apart, as a bag of words those of one order."""
+    """Return the share of pairs whose sentences a classifier cannot tell apart, as a bag of words does with orders."""
     texts = suite.by_id
     return fmean(said[texts[each.better].text] == said[texts[each.worse].text] for each in suite.contrasts)
 
