@@ -151,6 +151,16 @@ def test_figures_follow_the_configurations(data: Path, own: str) -> None:
     assert "mean over 2 classifiers" in places["Figure 1", "tiny: 1 NPI", "Wilcox et al."].note
 
 
+def test_pairs_that_tie_are_wrong_and_are_told(data: Path, own: str) -> None:
+    whole = judges(material(own), Taught(BAG, "cbow"), {})
+    blind = {each: [dict.fromkeys(said, 1.0) for said in some] for each, some in whole.said.items()}
+    places = by_place(list(figures(Verdicts(whole.model, whole.material, blind), {})))
+    cell = places["Figure 2, scope", "bag-of-words: gradient, All NPI", "rare"]
+    assert cell.ours == 0.0
+    assert "100.0% of the pairs tie" in cell.note
+    assert "tie" not in places["Figure 2, scope", "bag-of-words: absolute, All NPI", "rare"].note
+
+
 def test_a_model_after_another_task_stands_in_the_appendix(data: Path, own: str) -> None:
     found = judges(material(own), Taught("tiny+tags", "transformer", after="tags.conllu"), {})
     tables = {each.table for each in figures(found, {})}

@@ -18,10 +18,11 @@ from acceptability.spelling import read_located
 from acceptability.studies.cells import Cell, Key, Printed, beside, printed
 from acceptability.studies.npi_cloze import cloze_cells
 from acceptability.studies.npi_corpus import corpus_cells
-from acceptability.studies.npi_data import material
-from acceptability.studies.npi_figures import figures
+from acceptability.studies.npi_data import FACTORS, material
+from acceptability.studies.npi_figures import BY_TRAINING, figures
 from acceptability.studies.npi_findings import findings
 from acceptability.studies.npi_judged import verdicts
+from acceptability.studies.npi_people import TABLE as PEOPLE
 from acceptability.studies.npi_people import people_cells
 from acceptability.studies.npi_probing import Probe, probing_cells
 from acceptability.studies.npi_train import read_folder
@@ -30,11 +31,21 @@ _NEEDS = {
     "Figure 1": "needs classifiers: --train --out DIR, or --restarts DIR",
     "Figure 3": "needs a language model: --model masked:DIR",
     "Findings": "needs classifiers: --train --out DIR, or --restarts DIR",
-    "Human validation": "the ratings are not published; --ratings FILE fills the row with yours",
+    PEOPLE: "the ratings are not published; --ratings FILE fills the row with yours",
 }
 
 _BESIDE = ("Figure 1", "Figure 3", "Findings")
 """Tables in which the paper's numbers, of other models, stand in the rows of ours."""
+
+_ORDER = (
+    "Section 4",
+    PEOPLE,
+    "Findings",
+    "Figure 1",
+    BY_TRAINING,
+    *(f"Figure 2, {factor}" for factor in FACTORS),
+    *(f"Figure {number}" for number in range(3, 10)),
+)
 
 
 def cells(
@@ -66,7 +77,7 @@ def cells(
         found += cloze_cells(model, material(suite), values, engine=engine, progress=progress)
     if ratings:
         found += people_cells(ratings, suite, values)
-    return [*found, *_missing(values, found)]
+    return sorted([*found, *_missing(values, found)], key=lambda cell: _ORDER.index(cell.table))
 
 
 def _of_folder(

@@ -62,7 +62,13 @@ class Verdicts:
         suite = pairs_of(self.material.pairs, changed, environment)
         if suite is None:
             return Told(None, "there are no such pairs")
-        return self._mean(configurations, lambda said: _right(suite, measure, said))
+        wanted = list(configurations)
+        told = self._mean(wanted, lambda said: _right(suite, measure, said))
+        tied = self._mean(wanted, lambda said: _tied(suite, said))
+        if measure != "gradient" or not tied.value:
+            return told
+        note = f"{tied.value:.1%} of the pairs tie, which counts as wrong: chance would decide half of them"
+        return Told(told.value, "; ".join(filter(None, (told.note, note))))
 
     def _mean(self, configurations: Iterable[Configuration], value: Callable[[LogOdds], float]) -> Told:
         wanted = list(configurations)
@@ -106,6 +112,12 @@ def _right(suite: Suite, measure: str, said: LogOdds) -> float:
     scores = Scores({each.id: said[each.text] for each in suite.sentences}, "classifier", "log_odds", "")
     asked = MEASURES[measure]
     return float(asked.value(asked.units(suite, scores)))
+
+
+def _tied(suite: Suite, said: LogOdds) -> float:
+    """Return the share of pairs whose sentences a classifier cannot tell apart, as a bag of words does with orders."""
+    texts = suite.by_id
+    return fmean(said[texts[each.better].text] == said[texts[each.worse].text] for each in suite.contrasts)
 
 
 def verdicts(folder: Folder, progress: Progress | None = None) -> list[Verdicts]:
