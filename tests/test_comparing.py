@@ -6,7 +6,6 @@ import csv
 import json
 import os
 import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import program
 from acceptability import Bootstrap, Scores, Sentence, Suite, compare
 from acceptability.errors import MeasureError, SuiteError
 from acceptability.types import contrast
@@ -142,13 +142,8 @@ def typed(tmp_path: Path, own_home: Path):
         (tmp_path / f"{scores.model}.csv").write_text("\n".join(["sentence_id,score", *rows]))
 
     def run(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [sys.executable, "-m", "acceptability", "compare", *arguments],
-            capture_output=True,
-            encoding="utf-8",
-            cwd=tmp_path,
-            env={**os.environ, "ACCEPTABILITY_HOME": str(own_home), "COLUMNS": "200"},
-        )
+        env = {**os.environ, "ACCEPTABILITY_HOME": str(own_home), "COLUMNS": "200"}
+        done = program.typed(["compare", *arguments], tmp_path, env)
         assert done.returncode == code, done.stderr
         return done
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
 
+import program
 from acceptability import Scores, Sentence, Suite
 from acceptability.correlating import correlate_all
 from acceptability.errors import MeasureError
@@ -83,13 +83,8 @@ def typed(tmp_path: Path, own_home: Path):
     (tmp_path / "one.csv").write_text("\n".join(["sentence_id,score", *(f"{k},{v}" for k, v in ONE.values.items())]))
 
     def run(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [sys.executable, "-m", "acceptability", *arguments],
-            capture_output=True,
-            encoding="utf-8",
-            cwd=tmp_path,
-            env={**os.environ, "ACCEPTABILITY_HOME": str(own_home), "COLUMNS": "200"},
-        )
+        env = {**os.environ, "ACCEPTABILITY_HOME": str(own_home), "COLUMNS": "200"}
+        done = program.typed([*arguments], tmp_path, env)
         assert done.returncode == code, done.stderr
         return done
 

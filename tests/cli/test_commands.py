@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import program
 from acceptability.suites import catalog
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -22,14 +23,12 @@ def run(own_home: Path, tmp_path: Path) -> Run:
     """Run the real program, in an empty folder, with a home of its own."""
 
     def typed(*arguments: str, code: int = 0, **env: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "acceptability", *map(str, arguments)]
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            encoding="utf-8",
-            cwd=tmp_path,
-            env={**os.environ, "ACCEPTABILITY_HOME": str(own_home), "COLUMNS": "200", **env},
-        )
+        known = {**os.environ, "ACCEPTABILITY_HOME": str(own_home), "COLUMNS": "200", **env}
+        if env:
+            command = [sys.executable, "-m", "acceptability", *map(str, arguments)]
+            done = subprocess.run(command, capture_output=True, encoding="utf-8", cwd=tmp_path, env=known)
+        else:
+            done = program.typed([str(each) for each in arguments], tmp_path, known)
         assert done.returncode == code, done.stderr
         return done
 

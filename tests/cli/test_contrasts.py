@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+import program
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -33,13 +34,8 @@ def run(own_home: Path, tmp_path: Path) -> Run:
     (tmp_path / "s.jsonl").write_text(SUITE + "\n", encoding="utf-8")
 
     def typed(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [sys.executable, "-m", "acceptability", "contrasts", "s.jsonl", *arguments],
-            capture_output=True,
-            encoding="utf-8",
-            cwd=tmp_path,
-            env={**os.environ, "ACCEPTABILITY_HOME": str(own_home), "COLUMNS": "200"},
-        )
+        env = {**os.environ, "ACCEPTABILITY_HOME": str(own_home), "COLUMNS": "200"}
+        done = program.typed(["contrasts", "s.jsonl", *arguments], tmp_path, env)
         assert done.returncode == code, done.stderr
         return done
 

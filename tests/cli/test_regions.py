@@ -7,10 +7,11 @@ import json
 import math
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+import program
 
 SUITE = {
     "meta": {"name": "number"},
@@ -38,8 +39,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def typed(folder: Path, *arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "acceptability", *arguments]
-    done = subprocess.run(command, capture_output=True, encoding="utf-8", cwd=folder, env=dict(os.environ))
+    done = program.typed(arguments, folder, os.environ)
     assert done.returncode == code, done.stderr
     return done
 

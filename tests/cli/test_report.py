@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+import program
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -17,8 +18,7 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
     def start(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "acceptability", *arguments]
-        done = subprocess.run(command, cwd=tmp_path, env=dict(os.environ), capture_output=True, encoding="utf-8")
+        done = program.typed(arguments, tmp_path, os.environ)
         assert done.returncode == code, done.stderr
         return done
 

@@ -156,8 +156,8 @@ def test_the_file_of_the_documentation_makes_what_the_page_says(tmp_path: Path) 
     suite = generated_suite(str(path), seed=1)
     assert (len(suite.sentences), len(suite.contrasts)) == (800, 400)
     assert "800 sentences and 400 contrasts" in page
-    shown = "".join(f"    {each.label} {each.text}\n" for each in suite.sentences[:4])
-    assert f"(label, sentence):\n\n{shown}\n" in page
+    shown = "".join(f"{each.label} {each.text}\n" for each in suite.sentences[:4])
+    assert f"(label, sentence):\n\n```text\n{shown}```\n" in page
     extra = part.partition("```toml\n")[2].partition("```")[0]
     npi = (Path(generate.__file__).parent / "paradigms" / "npi" / "adverbs.toml").read_text(encoding="utf-8")
     assert extra in npi, "the part that the page shows is one that comes with the package"

@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import program
 from acceptability.suites import load_suite
 
 
 def typed(folder: Path, *arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "acceptability", *arguments]
-    env = {**os.environ, "COLUMNS": "200"}
-    done = subprocess.run(command, capture_output=True, encoding="utf-8", cwd=folder, env=env)
+    done = program.typed(arguments, folder, {**os.environ, "COLUMNS": "200"})
     assert done.returncode == code, done.stderr
     return done
 

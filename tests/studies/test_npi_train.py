@@ -90,6 +90,7 @@ def encoder(masked_dir: Path, tmp_path: Path) -> Path:
     return tmp_path / "tiny"
 
 
+@pytest.mark.slow
 def test_a_small_plan_is_carried_out_and_goes_on(data: Path, own: str, tmp_path: Path, encoder: Path) -> None:  # noqa: F811
     tags = tmp_path / "tags.conllu"
     rows = ["1\tcats\t_\tNOUN\t_\t_\t_\t_\t_\t_", "2\tsleep\t_\tVERB\t_\t_\t_\t_\t_\t_", "", ""]

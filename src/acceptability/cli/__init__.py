@@ -6,58 +6,49 @@ import io
 import logging
 import os
 import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
 
 import typer
 
 from acceptability import __version__
-from acceptability.cli import (
-    calibrate,
-    compare,
-    contrasts,
-    correlate,
-    demo,
-    doctor,
-    evaluate,
-    generate,
-    judge,
-    link,
-    measure,
-    measures,
-    methods,
-    models,
-    perplexity,
-    probe,
-    ratings,
-    recipes,
-    reductions,
-    report,
-    restarts,
-    runs,
-    score,
-    serve,
-    study,
-    submit,
-    suites,
-    train,
-)
 from acceptability.cli.shown import fail
 from acceptability.errors import AcceptabilityError
 
-app = typer.Typer(
-    name="acceptability",
-    help="Measure how much a language model knows about which sentences are acceptable.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    add_completion=False,
-)
-app.add_typer(suites.app, name="suites")
-_ASKING = (score, evaluate, measure, compare, correlate, contrasts, judge, study)
-_PROBING = (methods, probe)
-_MAKING = (train, generate, perplexity, link, ratings, demo, report, serve)
-_LISTS = (models, measures, reductions, recipes, runs, doctor)
-_CLASSIFYING = (restarts, calibrate, submit)
-for _module in (*_ASKING, *_PROBING, *_MAKING, *_CLASSIFYING, *_LISTS):
-    app.command(name=_module.__name__.rpartition(".")[2])(_module.command)
+_ASKING = ("suites", "score", "evaluate", "measure", "compare", "correlate", "contrasts", "judge", "study")
+_PROBING = ("methods", "probe")
+_MAKING = ("train", "generate", "perplexity", "link", "ratings", "demo", "report", "serve")
+_CLASSIFYING = ("restarts", "calibrate", "submit")
+_LISTS = ("models", "measures", "reductions", "recipes", "runs", "doctor")
+COMMANDS = (*_ASKING, *_PROBING, *_MAKING, *_CLASSIFYING, *_LISTS)
+
+
+def application(names: Sequence[str] = COMMANDS) -> typer.Typer:
+    """Return the program with some of its commands, whose modules are loaded."""
+    made = typer.Typer(
+        name="acceptability",
+        help="Measure how much a language model knows about which sentences are acceptable.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        add_completion=False,
+    )
+    made.callback()(_common)
+    for name in names:
+        module = import_module(f"acceptability.cli.{name}")
+        if hasattr(module, "command"):
+            made.command(name=name)(module.command)
+        else:
+            made.add_typer(module.app, name=name)
+    return made
+
+
+def __getattr__(name: str) -> Any:
+    """Make ``app``, the program with all its commands, when it is first asked for."""
+    if name != "app":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()["app"] = application()
+    return globals()["app"]
 
 
 def _print_version(asked: bool) -> None:
@@ -66,7 +57,6 @@ def _print_version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _common(
     version: bool = typer.Option(
         False, "--version", help="Print the version and stop.", is_eager=True, callback=_print_version
@@ -88,7 +78,8 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
     try:
         try:
-            app()
+            # A command that is named is loaded alone, so that it starts sooner.
+            application(sys.argv[1:2] if sys.argv[1:2] and sys.argv[1] in COMMANDS else COMMANDS)()
         finally:
             sys.stdout.flush()
     except AcceptabilityError as error:

@@ -1,0 +1,91 @@
+"""The program as it is typed, in a process of its own for every call, without the time that a start takes.
+
+One process has loaded all commands and waits; for each call it forks, and the child runs ``main`` in the folder and
+with the environment that are asked for, its output going into files. What a start itself does is tested elsewhere.
+"""
+
+from __future__ import annotations
+
+import atexit
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import traceback
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+Done = subprocess.CompletedProcess[str]
+
+
+def typed(arguments: Sequence[str], cwd: Path, env: Mapping[str, str]) -> Done:
+    """Run the program and return how it ended, with what it printed."""
+    with tempfile.TemporaryDirectory() as folder:
+        out, err = Path(folder) / "out", Path(folder) / "err"
+        asked = {"arguments": list(arguments), "cwd": str(cwd), "env": dict(env), "out": str(out), "err": str(err)}
+        waiting = _waiting()
+        assert waiting.stdin is not None
+        assert waiting.stdout is not None
+        waiting.stdin.write(json.dumps(asked) + "\n")
+        waiting.stdin.flush()
+        code = int(waiting.stdout.readline())
+        said = [path.read_bytes().decode("utf-8") for path in (out, err)]
+    return subprocess.CompletedProcess(list(arguments), code, *said)
+
+
+@cache
+def _waiting() -> subprocess.Popen[str]:
+    command = [sys.executable, __file__]
+    found = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
+    atexit.register(_end, found)
+    return found
+
+
+def _end(waiting: subprocess.Popen[str]) -> None:
+    waiting.communicate()
+
+
+def _serve() -> None:
+    from acceptability.cli import application
+
+    application()
+    for line in sys.stdin:
+        child = os.fork()
+        if child == 0:
+            _run(json.loads(line))
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+
+
+def _run(asked: Mapping[str, Any]) -> None:
+    """Be the program; never return."""
+    from acceptability.cli import main
+
+    os.chdir(asked["cwd"])
+    os.environ.clear()
+    os.environ.update(asked["env"])
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    for number, name in ((1, "out"), (2, "err")):
+        os.dup2(os.open(asked[name], os.O_WRONLY | os.O_CREAT), number)
+    sys.stdin = io.StringIO()
+    sys.stdout, sys.stderr = (open(number, "w", encoding="utf-8", closefd=False) for number in (1, 2))  # noqa: SIM115
+    sys.argv = ["acceptability", *asked["arguments"]]
+    code = 1
+    try:
+        main()
+        code = 0
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    except BaseException:  # noqa: BLE001  (as the interpreter does)
+        traceback.print_exc()
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        os._exit(code)
+
+
+if __name__ == "__main__":
+    _serve()
