@@ -14,7 +14,7 @@ pytest.importorskip("vl_convert", reason="figures need the extra plots")
 
 from acceptability.report.again import with_suites
 from acceptability.report.drawing import on_paper, write_figures
-from acceptability.report.figures import FIGURES, Drawn, drawn
+from acceptability.report.figures import FIGURES, Drawn, drawn, papers
 from acceptability.report.gather import Material, gather
 
 
@@ -91,3 +91,14 @@ def test_files_for_a_paper_have_its_widths(figures: dict[str, Drawn], tmp_path: 
     for figure, inches in zip(some, (3.3, 6.8), strict=True):
         head = (tmp_path / "figures" / f"{figure.name}.png").read_bytes()[:24]
         assert struct.unpack(">I", head[16:20])[0] / 300 == pytest.approx(inches, abs=0.25)
+
+
+def test_rows_of_models_and_configurations_are_a_heat_map() -> None:
+    cells = [
+        {"table": "Figure 1", "row": f"model: {taught}", "column": place, "ours": 0.1 * n, "paper": None}
+        for n, taught in enumerate(("CoLA", "1 NPI", "All NPI"))
+        for place in ("ADV", "COND", "ONLY")
+    ]
+    (panel,) = papers.grids(Material(cells=tuple(cells)))
+    assert panel.title == "Figure 1"
+    assert len(panel.rows) == 9

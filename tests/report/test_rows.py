@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from acceptability.errors import ReportError
+from acceptability.report.gather import gather
 from acceptability.report.rows import write_rows
 
 ROWS = [{"a": 1, "b": None}, {"a": 'x, "y"\nz', "c": 2.5}]
@@ -40,3 +41,19 @@ def test_what_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(ReportError, match="cannot write"):
         write_rows(tmp_path / "folder.csv", ROWS)
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ({"agrees": "False"}, "agrees is 'False'; expected true or false"),
+        ({"row": ["a"]}, "row is \\['a'\\]; expected a text"),
+        ({"layer": "one", "value": 1}, "layer is 'one'; expected a number"),
+        ({"layer": 1, "value": True}, "value is True; expected a number"),
+    ],
+)
+def test_rows_of_ones_own_hold_what_their_columns_say(row: dict[str, object], problem: str, tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps([{"table": "T", "row": "r", "column": "c", "ours": 1} | row]), encoding="utf-8")
+    with pytest.raises(ReportError, match=f"row 1: {problem}"):
+        gather([str(path)])

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from acceptability.errors import ReportError, UnknownName
+from acceptability.errors import ReportError, UnknownName, shorten
 from acceptability.signature import parse
 from acceptability.store.runs import runs_folder
 from acceptability.types import Suite
@@ -29,6 +29,16 @@ KINDS = {
     "sizes": ("size", "value"),
 }
 """The kinds of rows, each with the columns that tell it."""
+
+
+_NUMBER, _TEXT = (int, float), (str,)
+_SPOKEN = {int: "a number", str: "a text", bool: "true or false"}
+_MUST_BE: Mapping[str, tuple[type, ...]] = {
+    **dict.fromkeys(("value", "low", "high", "n", "layer", "size", "r", "difference", "repulsion", "p"), _NUMBER),
+    **dict.fromkeys(("table", "row", "column", "model", "suite", "measure", "group", "signature", "note"), _TEXT),
+    "agrees": (bool,),
+}
+"""What the columns of rows hold, whoever wrote them."""
 
 
 @dataclass(frozen=True)
@@ -155,7 +165,17 @@ def _rows(path: Path) -> list[Row]:
 def _checked(content: object, path: Path) -> list[Row]:
     if not isinstance(content, list) or not all(isinstance(row, dict) for row in content):
         raise ReportError(f"{path}: expected a list of rows, as --json prints it")
+    for number, row in enumerate(content, start=1):
+        for name, kinds in _MUST_BE.items():
+            if not _fits(row.get(name), kinds):
+                told, wanted = shorten(repr(row[name])), _SPOKEN[kinds[0]]
+                raise ReportError(f"{path}, row {number}: {name} is {told}; expected {wanted}, or null")
     return content
+
+
+def _fits(value: object, kinds: tuple[type, ...]) -> bool:
+    """Tell whether a value may stand in a column; true and false are no numbers here."""
+    return value is None or (isinstance(value, kinds) and isinstance(value, bool) == (bool in kinds))
 
 
 def _json(path: Path) -> Any:

@@ -158,9 +158,8 @@ def grids(material: Material) -> Iterator[Panel]:
     """Yield the tables that are full and of one scale: shares, correlations or percentages."""
     tables: dict[str, dict[tuple[str, str], float]] = defaultdict(dict)
     for table, row, column, value in _numbers(material):
-        if not (
-            _SEED.fullmatch(column) or _LAYER.fullmatch(column) or _LAYER.fullmatch(row) or _FEATURE.fullmatch(row)
-        ):
+        is_feature = _FEATURE.fullmatch(row) and column.partition(",")[0] == "MCC"
+        if not (is_feature or _SEED.fullmatch(column) or _LAYER.fullmatch(column) or _LAYER.fullmatch(row)):
             tables[table][row, column] = value
     for table, cells in tables.items():
         names = [list(dict.fromkeys(key[side] for key in cells)) for side in (0, 1)]
