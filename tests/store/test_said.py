@@ -225,12 +225,11 @@ def test_a_rescue_that_breaks_off_is_finished_by_the_next(own_home: Path, moment
     def break_off(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt), Store() as store:
-        patch.setattr(
-            "acceptability.store.rescue.sqlite3.connect" if moment == "connect" else Path,
-            *((break_off,) if moment == "connect" else (moment, break_off)),
-        )
-        known(store, "m", [Query("a"), Query("b")])
+    changed = ("acceptability.store.rescue.sqlite3.connect",) if moment == "connect" else (Path, moment)
+    with monkeypatch.context() as patch, Store() as store:
+        patch.setattr(*changed, break_off)
+        with pytest.raises(KeyboardInterrupt):
+            known(store, "m", [Query("a"), Query("b")])
     with Store() as store:
         assert known(store, "m", [Query("a"), Query("b")]) == [1]
     assert len(list(own_home.glob("scores.sqlite.broken-*[0-9]"))) == 1
