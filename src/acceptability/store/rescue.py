@@ -121,7 +121,11 @@ def _with_new_beginning(broken: Path, folder: Path) -> Path:
 def _blocks(broken: Path) -> Iterator[Block | None]:
     """Yield every block of a damaged file, None for one that is not whole."""
     with suppress(sqlite3.Error), closing(_opened(broken)) as old:
-        signatures = {model: str(name, "utf-8", "replace") for model, name in _rows(old, "model", "number, signature")}
+        signatures = {
+            model: name.decode("utf-8", "replace")
+            for model, name in _rows(old, "model", "number, signature")
+            if isinstance(name, bytes)
+        }
         for _, model, keys, block in _rows(old, "block", "number, model, keys, answers"):
             yield whole_block(signatures.get(model), keys, block)
         with suppress(sqlite3.Error):
