@@ -14,8 +14,6 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import pytest
-
 from faults.harness import Tally, differing, many_pairs, stored
 
 Rounds = Callable[[int, int], int]

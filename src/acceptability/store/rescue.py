@@ -24,7 +24,7 @@ from acceptability.store.tables import create, put, transaction
 
 _log = logging.getLogger(__name__)
 _RECOVERING, _BROKEN = ".recovering-", ".broken-"
-_MOST_PROBED = 200_000
+_MOST_MISSED = 1000
 _PAGE = 4096
 
 Identity = tuple[int, int] | None
@@ -155,10 +155,21 @@ def _rows(old: sqlite3.Connection, table: str, columns: str) -> Iterator[tuple[A
                 seen.add(row[0])
                 ends[end] = row[0]
                 yield row
-    first, last = ends
-    for number in range(first + 1, min(last or first + _MOST_PROBED, first + _MOST_PROBED)):
+    if seen:
+        yield from _between(old, f"SELECT {columns} FROM {table} NOT INDEXED WHERE number = ?", *ends)
+
+
+def _between(old: sqlite3.Connection, ask: str, first: int, last: int) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows after the first number that can be read one by one, up to the last, or to many that are not there.
+
+    Args:
+        last: 0 if nothing could be read from the end.
+    """
+    missed, number = 0, first + 1
+    while missed < _MOST_MISSED and (number < last or not last):
+        missed += 1
         with suppress(sqlite3.Error):
-            for row in old.execute(f"SELECT {columns} FROM {table} NOT INDEXED WHERE number = ?", [number]):
-                if number not in seen:
-                    seen.add(number)
-                    yield row
+            for row in old.execute(ask, [number]):
+                missed = 0
+                yield row
+        number += 1
