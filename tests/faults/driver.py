@@ -39,7 +39,7 @@ def _answered(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def _until(child: int, job: dict[str, Any]) -> int | None:
-    """Wait for the moment of the kill: some seconds after so many bytes were noted; or return a status, if it ends before."""
+    """Wait until some seconds after so many bytes were noted; return the status of a run that ends before."""
     while Path(job["notes"]).stat().st_size < job.get("bytes", 0):
         if found := _ended(child):
             return found[1]

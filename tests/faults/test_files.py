@@ -58,7 +58,7 @@ def calm(driver: Driver, tmp_path: Path, arpa: Path) -> Calm:
 
 def test_flipped_bits(calm: Calm, rounds: Rounds, tally: Tally) -> None:
     rng, row = random.Random(11), tally.row("a bit of the store flipped")
-    for number in range(rounds(4, 120)):
+    for number in range(rounds(4, 100)):
         damaged = bytearray(calm.store)
         # Every third on the first pages, which say what stands where.
         place = rng.randrange(len(damaged) if number % 3 else 3 * 4096)
