@@ -8,13 +8,17 @@ ifneq ($(wildcard ../shared/data),)
 export ACCEPTABILITY_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: demo test test-slow check bench bench-growth docs install clean
+.PHONY: demo test faults test-slow check bench bench-growth docs install clean
 
 demo: .venv/ready
 	$(BIN)/acceptability demo
 
 test: .venv/ready
 	$(BIN)/pytest --numprocesses 2 --dist loadfile
+
+# Kills, full disks, damaged files and the like, hundreds of times; prints what was lost or wrong.
+faults: .venv/ready
+	$(BIN)/pytest tests/faults --faults -q
 
 test-slow: .venv/everything
 	$(BIN)/pytest --slow

@@ -24,6 +24,7 @@ pytest_plugins = ["tiny", "faulty_server"]
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="also run tests with real pretrained models")
+    parser.addoption("--faults", action="store_true", help="inject every fault, not only a few of each kind")
     parser.addoption("--network", action="store_true", help="also run tests that reach out to the internet")
 
 

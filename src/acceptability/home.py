@@ -11,11 +11,17 @@ from pathlib import Path
 
 from platformdirs import user_data_path
 
+from acceptability.errors import StoreError
+
 
 def home() -> Path:
     """Return the folder that everything of ours is kept in."""
     given = os.environ.get("ACCEPTABILITY_HOME")
-    return Path(given).expanduser() if given else user_data_path("acceptability", appauthor=False)
+    folder = Path(given) if given else user_data_path("acceptability", appauthor=False)
+    try:
+        return folder.expanduser()
+    except RuntimeError as error:
+        raise StoreError(f"there is no home folder: {folder}. Name one in ACCEPTABILITY_HOME.") from error
 
 
 def local_data() -> Path | None:

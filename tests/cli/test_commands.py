@@ -264,9 +264,11 @@ class TestBadInput:
         fails(run, "cannot score sentence 'x9'", "score", "long.csv", f"causal:{causal_dir}")
         fails(run, "is empty", "judge", " ", "--model", "uniform")
 
-    def test_a_damaged_store(self, run: Run, own_home: Path) -> None:
+    def test_a_damaged_store_is_moved_aside_and_said(self, run: Run, own_home: Path) -> None:
         (own_home / "scores.sqlite").write_bytes(b"rubbish" * 999)
-        fails(run, "is damaged", "score", "starter", "uniform")
+        done = run("score", "starter", "uniform")
+        assert done.returncode == 0
+        assert "was damaged (file is not a database). It is kept as scores.sqlite.broken-" in done.stderr
 
     def test_a_missing_extra(self, run: Run, tmp_path: Path) -> None:
         """A package that is not there, as a blocked import shows it."""

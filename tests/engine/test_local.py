@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from acceptability.engine import local
+from acceptability.errors import OutOfMemory, QueryError
 from acceptability.types import Query, TokenScores
 
 
@@ -103,3 +104,55 @@ def test_a_caller_who_keeps_python_from_searching_still_does_so_afterwards() -> 
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+@dataclass
+class Small(Noting):
+    """A model whose memory holds batches of some size, and which finds that out when it begins or when it collects."""
+
+    holds: int = 3
+    when: str = "begin"
+    ran: list[str] = field(default_factory=list)
+
+    def begin(self, batch: Sequence[Word]) -> Callable[[], list[TokenScores]]:
+        def check(when: str) -> None:
+            if when == self.when and len(batch) > self.holds:
+                raise OutOfMemory(f"a batch of {len(batch)} texts does not fit into memory")
+
+        check("begin")
+        collect = super().begin(batch)
+
+        def checked() -> list[TokenScores]:
+            check("collect")
+            self.ran.append("".join(each.query.text for each in batch))
+            return collect()
+
+        return checked
+
+
+@pytest.mark.parametrize("when", ["begin", "collect"])
+@pytest.mark.parametrize("holds", [1, 2, 3, 5, 8])
+@pytest.mark.parametrize("count", [1, 7, 26])
+def test_a_batch_that_does_not_fit_goes_on_in_halves(when: str, holds: int, count: int, caplog) -> None:
+    texts = "abcdefghijklmnopqrstuvwxyz"[:count]
+    model = Small(budget=8, holds=holds, when=when)
+    found = [each for batch in asked(model, texts) for each in batch]
+    assert sorted((place, said.text) for place, said in found) == list(enumerate(texts))
+    assert "".join(sorted("".join(model.ran))) == texts
+    assert max(map(len, model.ran)) <= holds
+    warned = [each for each in caplog.messages if "going on with smaller batches" in each]
+    assert len(warned) == (min(count, 8) > holds)
+
+
+def test_after_a_batch_that_did_not_fit_the_others_are_smaller_from_the_start() -> None:
+    model = Small(budget=8, holds=4)
+    list(asked(model, "abcdefghijklmnopqrstuvwx"))
+    assert [len(each) for each in model.ran] == [4] * 6
+    assert [name for what, name in model.notes if what == "begun"] == model.ran
+
+
+@pytest.mark.parametrize("when", ["begin", "collect"])
+def test_a_text_that_does_not_fit_alone_is_named(when: str) -> None:
+    with pytest.raises(QueryError, match="query 0: it does not fit into memory even alone") as caught:
+        list(asked(Small(budget=8, holds=0, when=when), "abc"))
+    assert caught.value.index == 0

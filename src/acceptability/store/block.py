@@ -1,10 +1,13 @@
 """Many answers as one run of bytes: numbers side by side, so that writing a thousand costs little more than one.
 
-A block is a checksum, over the keys of its queries too, a letter for its kind, a count, and then
+A block is a checksum, over the keys of its queries too, a letter for its kind, a count, the signature
+of the model whose answers they are, and then
 
-- L: two logits for each answer;
-- Z: how many tokens each answer has, then of all answers together: where the tokens stand, their
-  log-probabilities, and their spellings, parted by zeros (as JSON, kind J, if a token has a zero in it).
+- l: two logits for each answer;
+- z: how many tokens each answer has, then of all answers together: where the tokens stand, their
+  log-probabilities, and their spellings, parted by zeros (as JSON, kind j, if a token has a zero in it).
+
+Blocks of the second format have capital letters and no signature.
 """
 
 from __future__ import annotations
@@ -20,15 +23,22 @@ import numpy as np
 from acceptability.types import LabelScores, Said, TokenScores
 
 _HEAD = struct.Struct("<IcI")
+_LENGTH = struct.Struct("<I")
+_KINDS = b"lzj"
 
 
-def written(answers: Sequence[Said], keys: bytes) -> bytes:
-    """Return answers of one kind as bytes, with a checksum over them and their keys."""
+def written(answers: Sequence[Said], keys: bytes, model: str) -> bytes:
+    """Return answers of one kind, by the model of a signature, as bytes, with a checksum over them and their keys."""
     if all(isinstance(each, LabelScores) for each in answers):
-        kind, body = b"L", np.array([each.logits for each in answers if isinstance(each, LabelScores)], "<f8").tobytes()
+        kind, body = b"l", np.array([each.logits for each in answers if isinstance(each, LabelScores)], "<f8").tobytes()
     else:
         kind, body = _tokens([each for each in answers if isinstance(each, TokenScores)])
-    tail = struct.pack("<cI", kind, len(answers)) + body
+    return _sealed(kind, len(answers), model, body, keys)
+
+
+def _sealed(kind: bytes, count: int, model: str, body: bytes, keys: bytes) -> bytes:
+    owner = model.encode("utf-8", "surrogatepass")
+    tail = struct.pack("<cI", kind, count) + _LENGTH.pack(len(owner)) + owner + body
     return struct.pack("<I", zlib.crc32(tail, zlib.crc32(keys))) + tail
 
 
@@ -37,9 +47,9 @@ def _tokens(answers: Sequence[TokenScores]) -> tuple[bytes, bytes]:
     total = sum(counts)
     spans = chain.from_iterable(chain.from_iterable([each.offsets for each in answers]))
     names = list(chain.from_iterable([each.tokens for each in answers]))
-    kind, spelled = b"Z", "\0".join(names)
+    kind, spelled = b"z", "\0".join(names)
     if spelled.count("\0") >= total:
-        kind, spelled = b"J", json.dumps(names, ensure_ascii=False, separators=(",", ":"))
+        kind, spelled = b"j", json.dumps(names, ensure_ascii=False, separators=(",", ":"))
     parts = (
         np.array(counts, "<u4").tobytes(),
         np.fromiter(spans, "<u4", 2 * total).tobytes(),
@@ -49,23 +59,47 @@ def _tokens(answers: Sequence[TokenScores]) -> tuple[bytes, bytes]:
     return kind, b"".join(parts)
 
 
-def read(block: bytes, keys: bytes, texts: Mapping[int, str]) -> dict[int, Said] | None:
-    """Return the answers at some rows of a block, whose texts are given, or None if the block is not whole."""
+def is_whole(block: bytes, keys: bytes) -> bool:
+    """Tell whether a block of this format or the second is as it was written, with these keys."""
     if len(block) < _HEAD.size:
+        return False
+    return zlib.crc32(block[4:], zlib.crc32(keys)) == int.from_bytes(block[:4], "little")
+
+
+def owner(block: bytes) -> str | None:
+    """Return the signature of the model whose answers a whole block holds, or None if it does not say."""
+    if block[4:5] not in _KINDS:
         return None
-    checksum, kind, count = _HEAD.unpack_from(block)
-    if zlib.crc32(block[4:], zlib.crc32(keys)) != checksum:
+    start = _HEAD.size + _LENGTH.size
+    return block[start : start + _length(block)].decode("utf-8", "surrogatepass")
+
+
+def _length(block: bytes) -> int:
+    return int(_LENGTH.unpack_from(block, _HEAD.size)[0])
+
+
+def owned(block: bytes, keys: bytes, model: str) -> bytes:
+    """Return a whole block of the second format with the signature of its model in it."""
+    _, kind, count = _HEAD.unpack_from(block)
+    return _sealed(kind.lower(), count, model, block[_HEAD.size :], keys)
+
+
+def read(block: bytes, keys: bytes, texts: Mapping[int, str], model: str) -> dict[int, Said] | None:
+    """Return a model's answers at some rows of a block, whose texts are given; None if it is not whole or another's."""
+    if not is_whole(block, keys) or owner(block) != model:
         return None
-    if kind == b"L":
-        logits = np.frombuffer(block, "<f8", 2 * count, _HEAD.size).reshape(-1, 2).tolist()
+    _, kind, count = _HEAD.unpack_from(block)
+    start = _HEAD.size + _LENGTH.size + _length(block)
+    if kind == b"l":
+        logits = np.frombuffer(block, "<f8", 2 * count, start).reshape(-1, 2).tolist()
         return {row: LabelScores(text, tuple(logits[row])) for row, text in texts.items()}
-    counts = np.frombuffer(block, "<u4", count, _HEAD.size)
+    counts = np.frombuffer(block, "<u4", count, start)
     ends = np.cumsum(counts, dtype=np.int64).tolist()
-    total, place = ends[-1], _HEAD.size + 4 * count
+    total, place = ends[-1], start + 4 * count
     spans = np.frombuffer(block, "<u4", 2 * total, place).tolist()
     logprobs = np.frombuffer(block, "<f4", total, place + 8 * total)
     spelled = block[place + 12 * total :].decode("utf-8", "surrogatepass")
-    names = json.loads(spelled) if kind == b"J" else spelled.split("\0")
+    names = json.loads(spelled) if kind == b"j" else spelled.split("\0")
     found: dict[int, Said] = {}
     for row, text in texts.items():
         first, last = ends[row] - int(counts[row]), ends[row]

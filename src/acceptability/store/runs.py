@@ -10,6 +10,7 @@ import csv
 import json
 import os
 import secrets
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -60,6 +61,7 @@ def save_run(command: str, arguments: str, rows: Sequence[Row], units: Iterable[
         _write(draft / "units", list(units))
         draft.rename(run.folder)
     except OSError as error:
+        shutil.rmtree(draft, ignore_errors=True)
         raise StoreError(
             f"cannot save the run in {runs_folder()}: {error.strerror}. Check that the folder can be "
             "written to and has space, or name another in ACCEPTABILITY_HOME."

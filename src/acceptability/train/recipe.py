@@ -106,6 +106,8 @@ def train(
     about = _about(recipe, known, known_dev)
     if (there := finished(out, about)) is not None:
         _log.info("%s holds this very model already; nothing was done", out)
+        # A run that was killed after its last word leaves this behind.
+        Checkpoints(out / ".checkpoint", about).clear()
         return there
     shared = _overlap(held, text)
     job = Job(text, known, out, held, Checkpoints(out / ".checkpoint", about), tell)

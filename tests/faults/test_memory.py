@@ -1,0 +1,68 @@
+"""A device whose memory does not suffice: batches are halved, and the scores are the same."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acceptability import Sentence, Suite, load_model, score
+from acceptability.errors import ModelError
+from faults.harness import Tally
+from tiny import SENTENCES, TEXTS
+
+Rounds = Callable[[int, int], int]
+
+
+def suite() -> Suite:
+    texts = dict.fromkeys([*TEXTS, *(f"{one} {two}" for one in SENTENCES for two in SENTENCES)])
+    return Suite("memory", tuple(Sentence(str(place), text) for place, text in enumerate(texts)))
+
+
+def limited(model: Any, most: int, row: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Let a network run out of memory for batches of more sentences, or masked copies, than that, as CUDA does."""
+    import torch
+
+    forward, kind = model.forward, type(model.forward)
+
+    class Limited(kind):  # type: ignore[misc, valid-type]
+        def __call__(self, rows: Any, *others: Any) -> Any:
+            if len(rows if isinstance(rows, list) else rows.shown) > most:
+                row.injected += 1
+                raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+            return forward(rows, *others)
+
+    small = object.__new__(Limited)
+    small.__dict__.update(vars(forward))
+    # Models are opened once and kept, so the next test would meet this one.
+    monkeypatch.setitem(model.__dict__, "forward", small)
+    return model
+
+
+@pytest.mark.parametrize(("kind", "most"), [("causal", 1), ("causal", 3), ("masked", 18), ("masked", 20)])
+def test_batches_are_halved(
+    kind: str, most: int, causal_dir: Path, masked_dir: Path, monkeypatch, tmp_path: Path, tally: Tally, caplog
+) -> None:
+    spelling = f"{kind}:{causal_dir if kind == 'causal' else masked_dir}"
+    row, calm = tally.row("CUDA out of memory, simulated"), score(suite(), spelling)
+    monkeypatch.setenv("ACCEPTABILITY_HOME", str(tmp_path / "other"))
+    before = row.injected
+    with caplog.at_level(logging.WARNING):
+        found = score(suite(), limited(load_model(spelling), most, row, monkeypatch))
+    assert row.injected > before, "the memory was never too small"
+    row.wrong += sum(found[name] != pytest.approx(calm[name], abs=1e-4) for name in calm.values)
+    row.lost += len(calm.values) - len(found.values)
+    assert (row.lost, row.wrong) == (0, 0)
+    (said,) = [each for each in caplog.messages if "smaller batches" in each]
+    assert "does not fit into memory" in said
+
+
+def test_a_sentence_that_does_not_fit_alone_is_named(causal_dir: Path, monkeypatch, tally: Tally) -> None:
+    row = tally.row("CUDA out of memory, simulated")
+    with pytest.raises(
+        ModelError, match=r"cannot score sentence '\d+' \('.*'\): it does not fit into memory even alone"
+    ):
+        score(suite(), limited(load_model(f"causal:{causal_dir}"), 0, row, monkeypatch))
