@@ -192,15 +192,27 @@ n = ["sg", "pl"]
 [paradigm.rows]
 pair = [["who", "what"], ["Kim", "sleep"], ["Lee", "laugh"]]
 """
-STUDY = 'title = "t"\nsuites = ["starter"]\nmodels = ["uniform"]\nmeasures = ["PairAccuracy"]\nresamples = 10\nseed = 0\n'
+STUDY = (
+    'title = "t"\nsuites = ["starter"]\nmodels = ["uniform"]\nmeasures = ["PairAccuracy"]\nresamples = 10\nseed = 0\n'
+)
 TEMPLATES = '[[template]]\nmethod = "choice"\nname = "a"\nlanguage = "en"\ntext = "{sentence}"\n'
 ARPA = (
     "\\data\\\nngram 1=4\nngram 2=2\n\n\\1-grams:\n-1\t<s>\t-0.3\n-1\t</s>\n-0.5\tcats\t-0.2\n-2\t<unk>\n\n"
     "\\2-grams:\n-0.3\t<s> cats\n-0.2\tcats </s>\n\n\\end\\\n"
 )
 RESULT = {
-    **{"measure": "PairAccuracy(ties=0.0)", "model": "uniform", "reduction": "lp", "suite": "starter", "group": None},
-    **{"value": 0.5, "low": 0.4, "high": 0.6, "n": 10, "reason": None, "notes": "", "signature": "PBC()|suite:a|n:1"},
+    "measure": "PairAccuracy(ties=0.0)",
+    "model": "uniform",
+    "reduction": "lp",
+    "suite": "starter",
+    "group": None,
+    "value": 0.5,
+    "low": 0.4,
+    "high": 0.6,
+    "n": 10,
+    "reason": None,
+    "notes": "",
+    "signature": "PBC()|suite:a|n:1",
 }
 _TABLE = (
     *("text", "sentence", "good", "bad", "label", "rating", "id", "tags", "regions", "better_than"),
@@ -226,6 +238,14 @@ def _parquet() -> tuple[bytes, ...]:
     out = io.BytesIO()
     parquet.write_table(pyarrow.table({"text": ["Cats sleep.", "Cats sleeps."], "label": [1, 0]}), out)
     return (out.getvalue(),)
+
+
+def _zstandard_target() -> list[Target]:
+    try:
+        import zstandard
+    except ImportError:
+        return []
+    return [Target("zst-packed text", _corpus("zst"), (zstandard.compress(b"Cats sleep.\n" * 9),), ("\0",))]
 
 
 def targets() -> list[Target]:
@@ -274,7 +294,7 @@ def targets() -> list[Target]:
         Target(
             "measures",
             _measure,
-            (b"ADC(delta=0.5, tie='sign')", b"PairAccuracy", b"MCC(threshold=-2.31)", b"SetAccuracy(ties=0.5)"),
+            (b"ADC(delta=0.5)", b"PairAccuracy", b"MCC(threshold=-2.31)", b"SetAccuracy()"),
             (*_SPELLED, *registry.names("measure")),
         ),
         Target(
@@ -301,7 +321,21 @@ def targets() -> list[Target]:
             _paradigm,
             (PARADIGM.encode(), CROSSED.encode()),
             (
-                *("name", "paradigm", "sentence", "slots", "factors", "count", "=", '"', "[", "]", "{", "}", "[[word]]"),
+                *(
+                    "name",
+                    "paradigm",
+                    "sentence",
+                    "slots",
+                    "factors",
+                    "count",
+                    "=",
+                    '"',
+                    "[",
+                    "]",
+                    "{",
+                    "}",
+                    "[[word]]",
+                ),
                 *("\n", "noun", "verb", "kind=adult", "@subject.gender", "$verb", "|", "!=", "number=sg", "form=past"),
                 *("1", "-1", "99999999999999", "splits", "cross", "rows", "tags", "true", "'''", '"""', "\u2028"),
             ),
@@ -321,7 +355,7 @@ def targets() -> list[Target]:
         Target(
             "people's answers",
             _responses,
-            (b"participant,sentence,response,catch\np,Cats sleep.,5,\nq,Cats sleep.,NA,1\n",),
+            (b"participant,sentence,response,catch\np,Cats sleep.,5,\nq,Cats sleep.,NA,\np,Dogs.,1,1\nq,Dogs.,1,1\n",),
             ("participant", "sentence", "response", "catch", "id", "label", ",", "\n", "1", "7", "NA", "yes", '"'),
         ),
         Target("studies", lambda data: read_study(written("study.toml", data)), (STUDY.encode(),), ("=", "[", '"')),
@@ -340,6 +374,7 @@ def targets() -> list[Target]:
         ),
         Target("text to train on", _corpus("txt"), (b"Cats sleep.\n\xef\xbb\xbfDogs bark.\r\n",), ("\n", "\r", "\0")),
         Target("gzipped text", _corpus("gz"), (_zipped("Cats sleep.\n" * 9, gzip.compress),), ("\0",)),
+        *_zstandard_target(),
         Target("xz-packed text", _corpus("xz"), (_zipped("Cats sleep.\n" * 9, lzma.compress),), ("\0",)),
         Target("rows of a report", _report, (json.dumps([RESULT, RESULT]).encode(),), (*_JSON, *RESULT)),
         Target("signatures", _signature, (b"PBC()|suite:mine|n:12",), ("|", ":", "%7C", "\\", "%")),

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, seed, settings
 
 from .counting import FEW, SECONDS_EACH, Count, counted
 from .inputs import made, mutated
-from .rule import Broken, MEGABYTES, memory, obey
+from .rule import MEGABYTES, Broken, memory, obey
 from .targets import Target, targets
 
 
