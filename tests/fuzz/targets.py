@@ -192,10 +192,16 @@ n = ["sg", "pl"]
 [paradigm.rows]
 pair = [["who", "what"], ["Kim", "sleep"], ["Lee", "laugh"]]
 """
-STUDY = (
-    'title = "t"\nsuites = ["starter"]\nmodels = ["uniform"]\nmeasures = ["PairAccuracy"]\nresamples = 10\nseed = 0\n'
-)
-TEMPLATES = '[[template]]\nmethod = "choice"\nname = "a"\nlanguage = "en"\ntext = "{sentence}"\n'
+STUDY = 'title = "t"\nsuites = ["starter"]\nmodels = ["uniform"]\nmeasures = ["PairAccuracy"]\nseed = 0\n'
+TEMPLATES = """[[template]]
+method = "yes_no"
+language = "en"
+name = "plain"
+[[template.ask]]
+text = "Is this good? {sentence}"
+good = ["Yes"]
+bad = ["No"]
+"""
 ARPA = (
     "\\data\\\nngram 1=4\nngram 2=2\n\n\\1-grams:\n-1\t<s>\t-0.3\n-1\t</s>\n-0.5\tcats\t-0.2\n-2\t<unk>\n\n"
     "\\2-grams:\n-0.3\t<s> cats\n-0.2\tcats </s>\n\n\\end\\\n"

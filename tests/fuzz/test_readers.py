@@ -45,10 +45,8 @@ def _generated(target: Target, count: Count) -> None:
 
 def _damaged(target: Target, count: Count) -> None:
     """Try seeds that were damaged, until the time is up."""
-    tried = 0
-    for data in mutated(target, Random(target.name)):
+    for tried, data in enumerate(mutated(target, Random(target.name)), start=1):
         count.inputs += 1
-        tried += 1
         try:
             obey(target.read, data)
         except Exception as error:

@@ -102,7 +102,7 @@ def _content(path: Path) -> tuple[bytes, str]:
     return content, Path(path.stem).suffix if path.suffix in _PACKED else path.suffix
 
 
-def _opened(path: Path) -> IO[bytes]:
+def _opened(path: Path) -> IO[bytes] | gzip.GzipFile | lzma.LZMAFile:
     if path.suffix == ".gz":
         return gzip.open(path)
     return lzma.open(path) if path.suffix == ".xz" else path.open("rb")
