@@ -69,6 +69,8 @@ def read_located(text: str) -> tuple[str, str, dict[str, Option]]:
     """
     if len(text) > _MOST_CHARACTERS:
         raise SpellingError(f"cannot read {text[:80]!r}: it has more than {_MOST_CHARACTERS:,} characters.")
+    if not text.isascii() and any("\ud800" <= each <= "\udfff" for each in text):
+        raise SpellingError(f"cannot read {text[:80]!a}: it is not UTF-8. Rename the file and try again.")
     head, options = _split_options(text.strip())
     kind, colon, place = head.partition(":")
     if not colon and not _BARE_NAME.match(head):

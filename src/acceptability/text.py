@@ -14,11 +14,14 @@ from acceptability.errors import SuiteError
 
 
 def content_of(path: Path) -> bytes:
-    """Return what a file holds."""
+    """Return what a file holds; its name stands in results later on, and must be a text."""
     try:
+        str(path).encode()
         return path.read_bytes()
     except OSError as error:
         raise SuiteError(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeEncodeError as error:
+        raise SuiteError(f"the name of the file {str(path)!a} is not UTF-8. Rename it and try again.") from error
     except ValueError as error:
         # A name with a NUL in it is refused before any file is looked for.
         raise SuiteError(f"cannot read {str(path)!r}: {error}") from error

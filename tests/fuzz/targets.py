@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import gzip
 import io
 import json
 import lzma
+import os
+import shutil
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -34,7 +37,10 @@ from acceptability.suites.tables import write_jsonl
 from acceptability.train.corpus import open_corpus
 from acceptability.types import Sentence, Suite
 
-_FOLDER = Path(tempfile.mkdtemp(prefix="fuzz-"))
+_MEMORY = Path("/dev/shm")
+_FOLDER = Path(tempfile.mkdtemp(prefix="fuzz-", dir=_MEMORY if os.access(_MEMORY, os.W_OK) else None))
+"""Files that are written a hundred thousand times lie in memory, where the system has a place for that."""
+atexit.register(shutil.rmtree, _FOLDER, ignore_errors=True)
 _MADE = 200
 _KNOWN = Suite("known", (Sentence("a", "Cats sleep."), Sentence("b", "Cats sleeps.", regions={"verb": (5, 11)})))
 

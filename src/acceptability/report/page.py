@@ -54,7 +54,7 @@ def write_report(path: Path, heading: Heading, material: Material, *, most: int 
     """
     page = report(heading, material, figures_of(material) if can_draw() else [], browser(material, most=most))
     try:
-        path.write_text(page, encoding="utf-8", newline="\n")
+        path.write_text(page, encoding="utf-8", errors="backslashreplace", newline="\n")
     except OSError as error:
         raise ReportError(f"cannot write the page {path}: {error.strerror}") from error
     return path.resolve()

@@ -15,8 +15,11 @@ from acceptability.errors import ReportError
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""A text that begins so is a formula to a spreadsheet, which would run it."""
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+"""A text that begins so is a formula to a spreadsheet, which would run it; some read full-width signs alike."""
+
+_SKIPPED = " \u00a0\u200b\u2060\ufeff\0"
+"""What some spreadsheets skip before they look."""
 
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 
@@ -27,7 +30,7 @@ def harmless(cell: object) -> object:
     >>> harmless("=cmd()"), harmless(-1.5), harmless("-1.5"), harmless("Cats sleep.")
     ("'=cmd()", -1.5, '-1.5', 'Cats sleep.')
     """
-    if isinstance(cell, str) and cell.startswith(_FORMULA) and not _NUMBER.fullmatch(cell):
+    if isinstance(cell, str) and cell.lstrip(_SKIPPED).startswith(_FORMULA) and not _NUMBER.fullmatch(cell):
         return f"'{cell}"
     return cell
 
@@ -70,7 +73,7 @@ def write_rows(path: Path, rows: Sequence[Mapping[str, object]], header: Sequenc
     check_rows_file(path)
     ending = path.suffix.lower()
     try:
-        with path.open("w", encoding="utf-8", newline="") as out:
+        with path.open("w", encoding="utf-8", errors="backslashreplace", newline="") as out:
             if ending == ".jsonl":
                 out.writelines(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
             else:
