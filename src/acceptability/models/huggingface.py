@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from pickle import UnpicklingError  # nosec B403: the name of an error; nothing is unpickled here
+from pickle import UnpicklingError  # nosec B403
 from typing import Any
 
 import numpy as np
