@@ -34,8 +34,8 @@ class AcceptabilityError(Exception):
     Whatever a file, a name or another library put into it, the message is one line of a bearable length, and
     nothing in it is a command to a terminal.
 
-    >>> str(AcceptabilityError("the column 'a\nb' is \x1b[31mred"))
-    "the column 'a b' is \\x1b[31mred"
+    >>> print(AcceptabilityError("the column 'a" + chr(10) + "b' is " + chr(27) + "[31mred"))
+    the column 'a b' is \\x1b[31mred
     """
 
     def __str__(self) -> str:

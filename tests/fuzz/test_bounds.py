@@ -21,9 +21,11 @@ from acceptability import registry
 from acceptability.errors import AcceptabilityError, CorpusError, ModelError, SpellingError, StoreError, SuiteError
 from acceptability.generate.lines import key_lines
 from acceptability.generate.reading import read_paradigms
+from acceptability.models.arpa import Arpa
+from acceptability.models.word_vectors import read_vectors
 from acceptability.report.gather import gather
 from acceptability.report.latex import escaped
-from acceptability.report.rows import harmless
+from acceptability.report.rows import harmless, write_rows
 from acceptability.scoring import judge
 from acceptability.spelling import read_located
 from acceptability.store.runs import save_run, saved_runs
@@ -34,7 +36,7 @@ from acceptability.train.classifiers.intermediate import read_task
 from acceptability.train.corpus import open_corpus
 
 from .rule import check_message
-from .targets import PARADIGM, SYNTAXGYM
+from .targets import ARPA, PARADIGM, SYNTAXGYM
 
 MANY_FACTORS = "".join(f'f{n}=["a","b"]\n' for n in range(30))
 
@@ -255,3 +257,17 @@ def test_brackets_without_end_in_a_row_of_json_are_refused(tmp_path: Path) -> No
     for depth in (900, 960, 990, 100_000):
         with pytest.raises(SuiteError):
             load_suite(written(tmp_path, "a.jsonl", '{"text": ' + "[" * depth + "]" * depth + "}\n"))
+
+
+def test_a_lone_carriage_return_is_written_so_that_it_is_read_back(tmp_path: Path) -> None:
+    for ending in (".csv", ".tsv"):
+        write_rows(tmp_path / f"a{ending}", [{"id": "1", "text": "Cats\rsleep."}, {"id": "2", "text": "Cats sleep."}])
+        assert [each.text for each in load_suite(str(tmp_path / f"a{ending}")).sentences] == [
+            "Cats\rsleep.",
+            "Cats sleep.",
+        ]
+
+
+def test_numbers_that_are_too_large_are_refused(tmp_path: Path) -> None:
+    refused(read_vectors, Path(written(tmp_path, "a.txt", f"cats {'1' * 60} 2\n")), match="too large")
+    refused(Arpa, Path(written(tmp_path, "a.arpa", ARPA.replace("ngram 1=4", "ngram 1=" + "4" * 5_000))), match="whole")

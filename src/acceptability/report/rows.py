@@ -47,7 +47,7 @@ def csv_text(rows: Sequence[Mapping[str, object]]) -> str:
     "text,n\\n'=cmd(),1\\n,-2\\n"
     """
     out = io.StringIO()
-    _write_table(out, sheet(rows), (), ",")
+    write_table(out, sheet(rows), (), ",")
     return out.getvalue()
 
 
@@ -77,13 +77,20 @@ def write_rows(path: Path, rows: Sequence[Mapping[str, object]], header: Sequenc
             if ending == ".jsonl":
                 out.writelines(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
             else:
-                _write_table(out, rows, header, _DELIMITERS[ending])
+                write_table(out, rows, header, _DELIMITERS[ending])
     except OSError as error:
         raise ReportError(f"cannot write {path}: {error.strerror}") from error
 
 
-def _write_table(out: TextIO, rows: Sequence[Mapping[str, object]], header: Sequence[str], delimiter: str) -> None:
+def write_table(out: TextIO, rows: Sequence[Mapping[str, object]], header: Sequence[str], delimiter: str) -> None:
+    """Write rows as a delimited table that is read back as it was; what is None stays empty."""
     names = header or list(dict.fromkeys(name for row in rows for name in row))
-    writer = csv.DictWriter(out, names, restval="", delimiter=delimiter, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({name: "" if cell is None else cell for name, cell in row.items()} for row in rows)
+    plain, quoted = (
+        csv.DictWriter(out, names, restval="", delimiter=delimiter, lineterminator="\n", quoting=how)
+        for how in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL)
+    )
+    for row in (dict(zip(names, names, strict=True)), *rows):
+        cells = {name: "" if cell is None else cell for name, cell in row.items()}
+        # Python leaves a lone carriage return without quotation marks, and would read it as the end of the row.
+        has_return = any(isinstance(cell, str) and "\r" in cell for cell in cells.values())
+        (quoted if has_return else plain).writerow(cells)
