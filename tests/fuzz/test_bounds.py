@@ -20,6 +20,7 @@ import pytest
 from acceptability import registry
 from acceptability.errors import AcceptabilityError, CorpusError, ModelError, SpellingError, StoreError, SuiteError
 from acceptability.generate.lines import key_lines
+from acceptability.generate.phenomena import generated_suite
 from acceptability.generate.reading import read_paradigms
 from acceptability.models.arpa import Arpa
 from acceptability.models.word_vectors import read_vectors
@@ -112,8 +113,8 @@ def test_too_many_predictions_are_refused(tmp_path: Path) -> None:
         ("name" + ".a" * 1_000 + " = 1", "inside each other"),
         ("name = " + "1" * 5_000, "not TOML"),
         ('name = "a"\nword = [1]\nparadigm = [{}]', "a word is 1"),
-        (PARADIGM.replace("count = 5", "count = 99999999999999"), "at most 10,000,000"),
-        (PARADIGM.replace("count = 5", f"count = {10**400}"), "at most 10,000,000"),
+        (PARADIGM.replace("count = 5", "count = 99999999999999"), "at most 1,000,000"),
+        (PARADIGM.replace("count = 5", f"count = {10**400}"), "at most 1,000,000"),
         (
             PARADIGM.replace(
                 "[paradigm.factors]", "[paradigm.factors]\n" + "".join(f'f{n}=["a","b"]\n' for n in range(30))
@@ -124,6 +125,33 @@ def test_too_many_predictions_are_refused(tmp_path: Path) -> None:
 )
 def test_a_file_of_paradigms_that_never_ends_is_refused(content: str, problem: str) -> None:
     refused(read_paradigms, content, "mine.toml", match=problem)
+
+
+NOTHING_FITS = """name = "x"
+[[paradigm]]
+name = "c"
+cross = ["a", "b"]
+sentence = "{a number=sg} {b number=sg} {n}"
+acceptable = ["f=1"]
+[paradigm.slots]
+a = "noun kind=person"
+c = "noun kind=food"
+b = "noun kind=person number=@c.gender"
+[paradigm.factors]
+f = ["1", "0"]
+[paradigm.parts.n]
+"f=1" = "x"
+"f=0" = "y"
+"""
+
+
+def test_a_crossing_in_which_nothing_fits_ends(tmp_path: Path) -> None:
+    refused(generated_suite, written(tmp_path, "a.toml", NOTHING_FITS), match="no word fits the slot 'b'")
+
+
+def test_a_number_is_not_taken_from_a_gender() -> None:
+    wrong = PARADIGM.replace("{other number=sg}", "{other number=@subject.gender}")
+    refused(read_paradigms, wrong, "mine.toml", match="gender never has a value of number")
 
 
 def test_only_newlines_end_a_line_of_a_paradigm() -> None:

@@ -11,6 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
+from acceptability.home import home
+
 from .counting import SECONDS_EACH, Count, counted
 from .inputs import HOSTILE
 from .rule import check_message
@@ -176,3 +178,30 @@ def _described(client: Any, operation: Any, count: Count, most: float) -> None:
     while number == 0 or count.seconds - start < most:
         seed(number)(one)()
         number += 1
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [({"origin": "http://["}, 403), ({"origin": "null"}, 403), ({"content-length": "9" * 5_000}, 413)],
+)
+def test_a_header_that_cannot_be_read_is_refused(client: Any, headers: dict[str, str], status: int) -> None:
+    answer = client.post("/api/judge", json={"sentences": ["Cats sleep."]}, headers=headers)
+    assert answer.status_code == status
+    check_answer(answer)
+
+
+def test_a_table_of_any_text_comes_back_as_it_went_in(client: Any) -> None:
+    import time
+
+    texts = [f"{text[:500]} x" for text in HOSTILE]
+    rows = [{"text": text, "label": place % 2} for place, text in enumerate(texts)]
+    table = "".join(json.dumps(row) + "\n" for row in rows)
+    job = client.post("/api/jobs", json={"name": "a.jsonl", "table": table, "models": ["uniform"]}).json()
+    for _ in range(300):
+        job = client.get(f"/api/jobs/{job['id']}").json()
+        if job["state"] not in ("waiting", "running"):
+            break
+        time.sleep(0.1)
+    assert job["state"] == "done", job
+    kept = (home() / "runs" / job["run"] / "sentences.jsonl").read_text(encoding="utf-8").split("\n")
+    assert [json.loads(line)["text"] for line in kept if line] == texts

@@ -15,7 +15,7 @@ from acceptability.generate.words import Word, lexicon
 
 At = Callable[..., str]
 MOST_CONDITIONS = 1_000
-MOST_PARADIGMS = 10_000_000
+MOST_PARADIGMS = 1_000_000
 """More than these would fill the memory, or never end."""
 
 
@@ -179,6 +179,19 @@ class _Check:
         if term.reference:
             self._known(path, "slot", term.reference.slot, self.paradigm.slots)
             self._reference(path, term.reference)
+            self._same_values(path, category, term, term.reference)
+
+    def _same_values(self, path: tuple[str, ...], category: str, term: Term, reference: Reference) -> None:
+        """Refuse a choice that takes its value from a feature of other values: a number from a gender."""
+        other = self.paradigm.slots[reference.slot].spec
+        assert other is not None
+        wanted = features().feature(category, term.left).values
+        given = features().feature(other.category, reference.feature).values
+        self._require(
+            not set(wanted).isdisjoint(given),
+            path,
+            f"{term}: {reference.feature} never has a value of {term.left}, which are {', '.join(wanted)}",
+        )
 
     def _part(self, name: str) -> None:
         path = ("parts", name)
