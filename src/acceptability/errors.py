@@ -25,9 +25,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+_LONGEST = 2_000
+
 
 class AcceptabilityError(Exception):
-    """Any error that this package raises on purpose; its message is for people."""
+    """Any error that this package raises on purpose; its message is for people.
+
+    Whatever a file, a name or another library put into it, the message is one line of a bearable length, and
+    nothing in it is a command to a terminal.
+
+    >>> print(AcceptabilityError("the column 'a" + chr(10) + "b' is " + chr(27) + "[31mred"))
+    the column 'a b' is \\x1b[31mred
+    """
+
+    def __str__(self) -> str:
+        line = _printable(" ".join(super().__str__().split()))
+        half = _LONGEST // 2
+        return line if len(line) <= _LONGEST else f"{line[:half]} … {line[-half:]}"
 
 
 class SpellingError(AcceptabilityError):
@@ -133,6 +147,13 @@ def reason(error: BaseException) -> str:
     """Return the first line of what another library says went wrong."""
     lines = str(error).strip().splitlines()
     return lines[0] if lines else type(error).__name__
+
+
+def _printable(line: str) -> str:
+    """Return a line in which what has no shape, or turns the direction of writing, is spelled out: ``\\u202e``."""
+    if line.isprintable():
+        return line
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in line)
 
 
 def shorten(text: str, width: int = 60) -> str:

@@ -17,6 +17,7 @@ from acceptability.errors import SpellingError
 _BARE_NAME = re.compile(r"[A-Za-z_][\w.-]*\Z")
 _OPENING = re.compile(r"\((?=\s*(?:\)|[A-Za-z_]\w*\s*=))")
 _MOST_CHARACTERS = 10_000
+_MOST_OPENINGS = 50
 
 Option = object
 """A literal, or a Spelled inside another one."""
@@ -49,8 +50,8 @@ def read(text: str) -> Spelled:
         if not isinstance(tree, ast.Call):
             raise SyntaxError("it is not a name")
         return _spelled(tree)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        reason = error.msg if isinstance(error, SyntaxError) else str(error)
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError) as error:
+        reason = error.msg if isinstance(error, SyntaxError) else str(error) or "it is too deep"
         raise SpellingError(
             f"cannot read {text[:80]!r}: {reason}. Write a name, or a name with options: Name(option=value)."
         ) from error
@@ -66,6 +67,10 @@ def read_located(text: str) -> tuple[str, str, dict[str, Option]]:
     >>> read_located("uniform")
     ('uniform', '', {})
     """
+    if len(text) > _MOST_CHARACTERS:
+        raise SpellingError(f"cannot read {text[:80]!r}: it has more than {_MOST_CHARACTERS:,} characters.")
+    if not text.isascii() and any("\ud800" <= each <= "\udfff" for each in text):
+        raise SpellingError(f"cannot read {text[:80]!a}: it is not UTF-8. Rename the file and try again.")
     head, options = _split_options(text.strip())
     kind, colon, place = head.partition(":")
     if not colon and not _BARE_NAME.match(head):
@@ -79,6 +84,7 @@ def read_located(text: str) -> tuple[str, str, dict[str, Option]]:
 def _split_options(text: str) -> tuple[str, dict[str, Option]]:
     """Return what stands before the options, and the options: the last brackets that read as such."""
     starts = [found.start() for found in _OPENING.finditer(text)] if text.endswith(")") else []
+    starts = starts[-_MOST_OPENINGS:]
     for start in reversed(starts):
         try:
             return text[:start], dict(read("options" + text[start:]).options)

@@ -5,10 +5,26 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from acceptability.errors import SuiteError
+
+
+def content_of(path: Path) -> bytes:
+    """Return what a file holds; its name stands in results later on, and must be a text."""
+    try:
+        str(path).encode()
+        return path.read_bytes()
+    except OSError as error:
+        raise SuiteError(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeEncodeError as error:
+        raise SuiteError(f"the name of the file {str(path)!a} is not UTF-8. Rename it and try again.") from error
+    except ValueError as error:
+        # A name with a NUL in it is refused before any file is looked for.
+        raise SuiteError(f"cannot read {str(path)!r}: {error}") from error
 
 
 def decoded(content: bytes, where: str) -> str:
@@ -52,7 +68,7 @@ def delimited(
     except csv.Error as error:
         raise SuiteError(f"{where}, line {reader.line_num}: {error}") from error
     if len(set(header)) < len(header):
-        twice = next(name for name in header if header.count(name) > 1)
+        ((twice, _),) = Counter(header).most_common(1)
         raise SuiteError(f"{where}, line 1: two columns are named {twice!r}")
     return header, _dict_rows(reader, header, where)
 

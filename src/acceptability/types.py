@@ -44,7 +44,7 @@ class Sentence:
     def __post_init__(self) -> None:
         if not self.id or self.id != self.id.strip() or any(ord(each) < 32 for each in self.id):
             raise SuiteError(f"sentence id {self.id!r} is empty, padded, or has a control character in it")
-        if not (_is_unicode(self.id) and _is_unicode(self.text)):
+        if not _is_unicode("".join((self.id, self.text, *self.regions, *self.tags, *self.tags.values()))):
             raise SuiteError(f"sentence {self.id!a}: half of a surrogate pair is no character. Save the file as UTF-8.")
         if not self.text.strip():
             raise SuiteError(f"sentence {self.id!r} is empty. Give it a text or remove its row.")
@@ -61,6 +61,8 @@ class Sentence:
 
 
 def _is_unicode(text: str) -> bool:
+    if text.isascii():
+        return True
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:

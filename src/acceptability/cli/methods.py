@@ -27,7 +27,7 @@ from acceptability.cli.shown import (
     talk,
 )
 from acceptability.methods import Cell, five_methods, planned
-from acceptability.report.rows import check_rows_file, write_rows
+from acceptability.report.rows import check_rows_file, write_sheet
 from acceptability.store.runs import save_run
 
 
@@ -70,7 +70,7 @@ def command(
         cells = five_methods(plan, model, progress)
     rows = [each.row() for each in cells]
     if csv:
-        write_rows(csv, rows)
+        write_sheet(csv, rows)
     if as_json:
         print_json(rows)
     else:

@@ -23,7 +23,7 @@ from acceptability.cli.shown import (
 )
 from acceptability.errors import SpellingError
 from acceptability.probing import BAG_OF_WORDS, MAJORITY, ProbeScore, factors_of, probe
-from acceptability.report.rows import check_rows_file, write_rows
+from acceptability.report.rows import check_rows_file, write_sheet
 from acceptability.report.table import number
 from acceptability.store.runs import save_run
 
@@ -89,7 +89,7 @@ def command(
             )
     rows = [each.row() for each in scores]
     if csv:
-        write_rows(csv, rows)
+        write_sheet(csv, rows)
     if as_json:
         print_json(rows)
     else:

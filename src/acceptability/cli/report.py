@@ -112,7 +112,7 @@ def _texts(material: Material, files: dict[str, Path | None]) -> list[Path]:
 
 def _write(path: Path, text: str) -> Path:
     try:
-        path.write_text(text, encoding="utf-8")
+        path.write_text(text, encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise ReportError(f"cannot write {path}: {error.strerror}") from error
     return path.resolve()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import math
@@ -34,6 +33,7 @@ from acceptability.errors import ReportError, SpellingError
 from acceptability.models import in_precision, load_model
 from acceptability.precision import Difference, precision_differences
 from acceptability.regions import region_logprobs
+from acceptability.report.rows import write_table
 from acceptability.scoring import score, tokens
 from acceptability.signature import sign
 from acceptability.store.runs import save_run
@@ -175,7 +175,5 @@ def _formatted(rows: Sequence[Mapping[str, object]], ending: str) -> str:
 
 def _delimited(rows: Sequence[Mapping[str, object]], delimiter: str) -> str:
     out = io.StringIO()
-    writer = csv.DictWriter(out, list(rows[0]), delimiter=delimiter, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
+    write_table(out, rows, list(rows[0]), delimiter)
     return out.getvalue()

@@ -166,7 +166,7 @@ def saved(run: Run) -> None:
 
 def arguments() -> str:
     """Return what was typed, for the run's record."""
-    return shlex.join(sys.argv[1:])
+    return shlex.join(sys.argv[1:]).encode("utf-8", "backslashreplace").decode()
 
 
 @contextmanager

@@ -335,7 +335,7 @@ def _read(file: Path) -> dict[str, Any]:
         asked = tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise SpellingError(f"cannot read the study {file}: {error}") from error
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise SpellingError(f"{file} is not TOML: {error}") from error
     kinds = dict.fromkeys(_LISTS, "a list of texts") | dict.fromkeys(_TEXTS, "a text")
     kinds |= dict.fromkeys(_NUMBERS, "a whole number")

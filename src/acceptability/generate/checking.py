@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from math import prod
 
-from acceptability.errors import SuiteError, suggestion
+from acceptability.errors import SuiteError, shorten, suggestion
 from acceptability.generate.constraints import Reference, Term, check_values
 from acceptability.generate.drawing import free_words
 from acceptability.generate.features import Values, features
@@ -13,6 +14,9 @@ from acceptability.generate.template import Hole, Piece
 from acceptability.generate.words import Word, lexicon
 
 At = Callable[..., str]
+MOST_CONDITIONS = 1_000
+MOST_PARADIGMS = 1_000_000
+"""More than these would fill the memory, or never end."""
 
 
 def check_paradigm(paradigm: Paradigm, words: Sequence[Word], at: At) -> None:
@@ -71,6 +75,17 @@ class _Check:
         has = (self.paradigm.count > 0) != bool(self.paradigm.cross)
         self._require(
             has, ("count",), "say either count, how many paradigms to make, or cross, the slots to go through"
+        )
+        self._require(
+            0 <= self.paradigm.count <= MOST_PARADIGMS,
+            ("count",),
+            f"count is {shorten(str(self.paradigm.count))}; at most {MOST_PARADIGMS:,} paradigms are made",
+        )
+        conditions = prod(map(len, self.paradigm.factors.values()))
+        self._require(
+            conditions <= MOST_CONDITIONS,
+            ("factors",),
+            f"the factors have {conditions:,} combinations; a paradigm has at most {MOST_CONDITIONS:,} sentences",
         )
 
     def _slot(self, slot: Slot, earlier: Sequence[str]) -> None:
@@ -164,6 +179,19 @@ class _Check:
         if term.reference:
             self._known(path, "slot", term.reference.slot, self.paradigm.slots)
             self._reference(path, term.reference)
+            self._same_values(path, category, term, term.reference)
+
+    def _same_values(self, path: tuple[str, ...], category: str, term: Term, reference: Reference) -> None:
+        """Refuse a choice that takes its value from a feature of other values: a number from a gender."""
+        other = self.paradigm.slots[reference.slot].spec
+        assert other is not None
+        wanted = features().feature(category, term.left).values
+        given = features().feature(other.category, reference.feature).values
+        self._require(
+            not set(wanted).isdisjoint(given),
+            path,
+            f"{term}: {reference.feature} never has a value of {term.left}, which are {', '.join(wanted)}",
+        )
 
     def _part(self, name: str) -> None:
         path = ("parts", name)

@@ -19,6 +19,7 @@ from acceptability.generate.words import TEXT, Word, lexicon, numbers
 
 _CONTENT = ("noun", "name", "verb", "adjective", "adverb", TEXT)
 _IN_VAIN = 30
+_COMBINATIONS_IN_VAIN = 5_000
 _ATTEMPTS = 500
 
 
@@ -64,10 +65,17 @@ class Drawer:
 
     def _crossed(self) -> Iterator[Drawn]:
         """Yield words for every combination of the crossed slots in which they fit together."""
+        found, in_vain = False, 0
         for combination in product(*(self._alternatives(name) for name in self.paradigm.cross)):
             fixed = {slot: lemma for each in combination for slot, lemma in each.items()}
+            in_vain += 1
             if self._fits(fixed):
+                found, in_vain = True, 0
                 yield self._one(fixed)
+            elif in_vain == _COMBINATIONS_IN_VAIN:
+                raise SuiteError(self._stuck(fixed))
+        if not found:
+            raise SuiteError(f"{self.paradigm.where}: no combination of {', '.join(self.paradigm.cross)} fits")
 
     def _alternatives(self, name: str) -> list[dict[str, str]]:
         if name in self.paradigm.rows:

@@ -25,7 +25,7 @@ def key_lines(text: str) -> Mapping[Path, int]:
     counts: dict[Path, int] = {}
     table: Path = ()
     depth, long = 0, ""
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), start=1):
         if long or depth:
             long, depth = _inside(line, long, depth)
             continue

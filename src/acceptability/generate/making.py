@@ -168,7 +168,10 @@ class _Maker:
 
 
 def _value(term: Term, drawn: Drawn) -> str:
-    return value_of(term.reference, drawn)[0] if term.reference else term.values[0]
+    values = value_of(term.reference, drawn) if term.reference else term.values
+    if not values:
+        raise SuiteError(f"{term}: the word that was drawn there has no such feature; ask for it in its slot")
+    return values[0]
 
 
 def _holds(term: Term, drawn: Drawn, condition: Condition) -> bool:

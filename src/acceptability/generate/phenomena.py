@@ -9,12 +9,12 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from acceptability.errors import SpellingError, SuiteError, UnknownName
+from acceptability.errors import SpellingError, UnknownName
 from acceptability.generate.making import made, suite_of
 from acceptability.generate.paradigm import ParadigmFile
 from acceptability.generate.reading import read_paradigms
 from acceptability.generate.writing import Made
-from acceptability.text import decoded
+from acceptability.text import content_of, decoded
 from acceptability.types import Suite
 
 NPI = "npi"
@@ -52,10 +52,7 @@ def paradigm_files(subject: str) -> list[ParadigmFile]:
 
 
 def _read(path: Path | Traversable) -> ParadigmFile:
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise SuiteError(f"cannot read {path}: {error.strerror}") from error
+    content = content_of(path) if isinstance(path, Path) else path.read_bytes()
     where = str(path) if isinstance(path, Path) else path.name
     return read_paradigms(decoded(content, where), where)
 

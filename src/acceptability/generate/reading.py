@@ -19,6 +19,7 @@ from acceptability.generate.template import Piece, read_template
 from acceptability.generate.words import TEXT, Word, word_of
 
 _Read = TypeVar("_Read")
+_DEEPEST = 10
 _FILE = {"name": str, "title": str, "tags": dict, "splits": dict, "word": list, "paradigm": list}
 _PARADIGM = {
     "name": str,
@@ -57,9 +58,25 @@ def read_paradigms(content: str, where: str) -> ParadigmFile:
     """
     try:
         table = tomllib.loads(content)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise SuiteError(f"{where}: not TOML: {reason(error)}") from error
+    if _is_deep(table):
+        raise SuiteError(f"{where}: more than {_DEEPEST} tables or lists stand inside each other")
     return _Reader(table, key_lines(content), where).file()
+
+
+def _is_deep(table: object) -> bool:
+    """Tell whether tables and lists stand inside each other deeper than any paradigm needs."""
+    level = [table]
+    for _ in range(_DEEPEST):
+        level = [
+            inner
+            for each in level
+            for inner in (each.values() if isinstance(each, dict) else each if isinstance(each, list) else ())
+        ]
+        if not level:
+            return False
+    return True
 
 
 @dataclass(frozen=True)
@@ -113,8 +130,10 @@ class _Reader:
             if not row.get(name):
                 self.fail(path, f"{what} needs {name!r}")
 
-    def word(self, place: int, row: Mapping[str, Any]) -> Word:
+    def word(self, place: int, row: object) -> Word:
         path: Path = ("word", place)
+        if not isinstance(row, dict):
+            self.fail(path, f"a word is {row!r}; expected {_SAID[dict]}")
         category = row.get("category")
         if not isinstance(category, str):
             self.fail(path, 'a word needs its category, such as category = "noun"')

@@ -12,6 +12,9 @@ from acceptability.errors import ModelError
 LN10 = math.log(10.0)
 
 
+_MOST_DIGITS = 18
+
+
 class Arpa:
     """An n-gram model with back-off, from the lines of an ARPA file. Natural logs."""
 
@@ -86,7 +89,7 @@ class Arpa:
 
 
 def _whole(text: str, path: Path, line: int) -> int:
-    if not text.strip().isdecimal():
+    if not text.strip().isdecimal() or len(text.strip()) > _MOST_DIGITS:
         raise ModelError(f"{path}, line {line}: {text!r} is not a whole number")
     return int(text)
 

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from pickle import UnpicklingError  # nosec B403
 from typing import Any
 
 import numpy as np
@@ -133,7 +134,7 @@ class Checkpoint:
             if self.gguf:
                 options["gguf_file"] = self.gguf
             return opener(self.folder, local_files_only=True, trust_remote_code=False, **options)
-        except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
+        except (OSError, ValueError, KeyError, RuntimeError, EOFError, UnpicklingError, SafetensorError) as error:
             raise ModelError(f"cannot open the model {self.name} in {self.folder}: {reason(error)}") from error
 
 
@@ -170,7 +171,14 @@ def _local(kind: str, folder: Path, allow_pickle: bool) -> Checkpoint:
         advice = _pickled(f"{kind}:{folder}") if any(folder.glob(_PICKLE)) else ""
         raise ModelError(f"{folder} has no *.safetensors weights.{advice}")
     texts = [path for pattern in _TEXTS for path in folder.glob(pattern)]
+    _warn(folder, allow_pickle=allow_pickle)
     return Checkpoint(folder.resolve().name, files_hash([*texts, *weights]), folder, None, allow_pickle)
+
+
+def _warn(folder: Path, *, allow_pickle: bool) -> None:
+    """Say in the log that weights are read from pickle files."""
+    if allow_pickle and not any(folder.glob(_SAFE)):
+        _log.warning("%s: its weights are pickle files; PyTorch reads numbers alone from them, and no code", folder)
 
 
 def _pickled(place: str) -> str:
@@ -197,6 +205,7 @@ def _hub(kind: str, name: str, revision: str | None, allow_pickle: bool) -> Chec
             f"{name} has no *.safetensors weights on the Hub. If it has pickle weights and you trust them, "
             f"write {kind}:{name}(allow_pickle=True)."
         )
+    _warn(folder, allow_pickle=allow_pickle)
     return Checkpoint(name, folder.name[:12], folder, None, allow_pickle)
 
 

@@ -123,7 +123,7 @@ def read_templates(path: Path) -> tuple[Template, ...]:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ModelError(f"cannot read the templates {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise ModelError(f"{path} is no TOML file: {error}") from error
     tables = content.get("template")
     if not isinstance(tables, list) or not tables or set(content) != {"template"}:

@@ -134,9 +134,13 @@ def _vector(numbers: list[str], dimension: int, where: str) -> NDArray[np.float3
     if len(numbers) != dimension or not dimension:
         raise ModelError(f"{where}: {len(numbers)} numbers; expected a word and {dimension or 'some'} numbers")
     try:
-        return np.array(numbers, np.float32)
+        with np.errstate(over="ignore"):
+            vector = np.array(numbers, np.float32)
     except ValueError as error:
         raise ModelError(f"{where}: {error}; expected a word and {dimension} numbers, separated by spaces") from error
+    if not np.isfinite(vector).all():
+        raise ModelError(f"{where}: a number is not finite, or too large")
+    return vector
 
 
 @contextmanager

@@ -7,6 +7,7 @@ program wrote are read alike.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,15 +31,25 @@ KINDS = {
 }
 """The kinds of rows, each with the columns that tell it."""
 
-
-_NUMBER, _TEXT = (int, float), (str,)
-_SPOKEN = {int: "a number", str: "a text", bool: "true or false"}
-_MUST_BE: Mapping[str, tuple[type, ...]] = {
-    **dict.fromkeys(("value", "low", "high", "n", "layer", "size", "r", "difference", "repulsion", "p"), _NUMBER),
-    **dict.fromkeys(("table", "row", "column", "model", "suite", "measure", "group", "signature", "note"), _TEXT),
-    "agrees": (bool,),
-}
-"""What the columns of rows hold, whoever wrote them."""
+TEXTS = (
+    "table",
+    "row",
+    "column",
+    "note",
+    "measure",
+    "model",
+    "suite",
+    "reduction",
+    "group",
+    "first",
+    "second",
+    "signature",
+    "reason",
+    "notes",
+    "unit",
+)
+NUMBERS = ("layer", "size", "value", "low", "high", "n", "difference", "r", "p", "directionality", "repulsion")
+"""What a report takes for a text, or for a number, where a row has it."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +96,7 @@ class Material:
     @property
     def signatures(self) -> list[str]:
         """Every signature once, those of groups left out."""
-        told = [row["signature"] for row in (*self.results, *self.comparisons) if not row.get("group")]
+        told = [str(row.get("signature") or "") for row in (*self.results, *self.comparisons) if not row.get("group")]
         told += [each for run in self.runs for each in run.signatures if "group" not in parse(each)]
         return list(dict.fromkeys(filter(None, told)))
 
@@ -143,6 +154,8 @@ def _read(place: str) -> tuple[Told, list[Row], list[Row]]:
             "run", place, known, hint="`acceptability runs` lists them; a folder or a JSON file goes too."
         )
     about = _json(folder / "run.json")
+    if not isinstance(about, dict):
+        raise ReportError(f"{folder / 'run.json'}: expected what a run says of itself, as a command saves it")
     fields = {name: about.get(name, "") for name in ("id", "command", "arguments", "made", "version")}
     told = Told(**fields, signatures=tuple(about.get("signatures", ())))
     return told, _rows(folder / "results.json"), _rows(folder / "units.json")
@@ -154,7 +167,7 @@ def _file(path: Path) -> tuple[Told, list[Row], list[Row]]:
     told = Told(path.name)
     if isinstance(content, dict) and isinstance(content.get("groups"), list):
         signed = Told(path.name, command="contrasts", signatures=(str(content.get("signature", "")),))
-        return signed, content["groups"], content.get("contrasts", [])
+        return signed, _checked(content["groups"], path), _checked(content.get("contrasts", []), path)
     return told, _checked(content, path), []
 
 
@@ -165,23 +178,31 @@ def _rows(path: Path) -> list[Row]:
 def _checked(content: object, path: Path) -> list[Row]:
     if not isinstance(content, list) or not all(isinstance(row, dict) for row in content):
         raise ReportError(f"{path}: expected a list of rows, as --json prints it")
-    for number, row in enumerate(content, start=1):
-        for name, kinds in _MUST_BE.items():
-            if not _fits(row.get(name), kinds):
-                told, wanted = shorten(repr(row[name])), _SPOKEN[kinds[0]]
-                raise ReportError(f"{path}, row {number}: {name} is {told}; expected {wanted}, or null")
+    for place, row in enumerate(content, start=1):
+        _check_row(row, f"{path}, row {place}")
     return content
 
 
-def _fits(value: object, kinds: tuple[type, ...]) -> bool:
-    """Tell whether a value may stand in a column; true and false are no numbers here."""
-    return value is None or (isinstance(value, kinds) and isinstance(value, bool) == (bool in kinds))
+def _check_row(row: Row, where: str) -> None:
+    """Refuse a row whose names are no texts, or whose numbers are none."""
+    for name in TEXTS:
+        if not isinstance(row.get(name), str | None):
+            raise ReportError(f"{where}: {name} is {shorten(repr(row[name]))}; expected a text")
+    for name in NUMBERS:
+        if row.get(name) is not None and not _is_number(row[name]):
+            raise ReportError(f"{where}: {name} is {shorten(repr(row[name]))}; expected a number")
+    if not isinstance(row.get("agrees"), bool | None):
+        raise ReportError(f"{where}: agrees is {shorten(repr(row['agrees']))}; expected true or false, or null")
+
+
+def _is_number(cell: object) -> bool:
+    return isinstance(cell, int | float) and not isinstance(cell, bool) and math.isfinite(cell)
 
 
 def _json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8", errors="surrogatepass"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ReportError(f"cannot read {path}: {error}") from error
 
 

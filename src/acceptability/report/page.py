@@ -54,7 +54,7 @@ def write_report(path: Path, heading: Heading, material: Material, *, most: int 
     """
     page = report(heading, material, figures_of(material) if can_draw() else [], browser(material, most=most))
     try:
-        path.write_text(page, encoding="utf-8", newline="\n")
+        path.write_text(page, encoding="utf-8", errors="backslashreplace", newline="\n")
     except OSError as error:
         raise ReportError(f"cannot write the page {path}: {error.strerror}") from error
     return path.resolve()
@@ -63,6 +63,10 @@ def write_report(path: Path, heading: Heading, material: Material, *, most: int 
 def report(heading: Heading, material: Material, figures: Sequence[Drawn], items: Browser | None) -> str:
     """Return the page as text."""
     scripts = [*([_vega()] if figures else []), _text("report.js")]
+    # A file of the package, and JSON in which nothing can end its element.
+    style, data = _text("report.css"), json_text(_data(figures, items))
+    safe_style = Markup(style)  # nosec B704
+    safe_data = Markup(data)  # nosec B704
     found = (
         _environment()
         .get_template("report.html")
@@ -77,10 +81,10 @@ def report(heading: Heading, material: Material, figures: Sequence[Drawn], items
             citations=citations(material),
             bibtex=bibtex(material),
             version=__version__,
-            style=Markup(_text("report.css")),
+            style=safe_style,
             scripts=list(map(Markup, scripts)),
             policy=_policy(scripts),
-            data=Markup(json_text(_data(figures, items))),
+            data=safe_data,
         )
     )
     return str(found)

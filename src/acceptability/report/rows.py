@@ -15,8 +15,11 @@ from acceptability.errors import ReportError
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""A text that begins so is a formula to a spreadsheet, which would run it."""
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+"""A text that begins so is a formula to a spreadsheet, which would run it; some read full-width signs alike."""
+
+_SKIPPED = " \u00a0\u200b\u2060\ufeff\0"
+"""What some spreadsheets skip before they look."""
 
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 
@@ -27,7 +30,7 @@ def harmless(cell: object) -> object:
     >>> harmless("=cmd()"), harmless(-1.5), harmless("-1.5"), harmless("Cats sleep.")
     ("'=cmd()", -1.5, '-1.5', 'Cats sleep.')
     """
-    if isinstance(cell, str) and cell.startswith(_FORMULA) and not _NUMBER.fullmatch(cell):
+    if isinstance(cell, str) and cell.lstrip(_SKIPPED).startswith(_FORMULA) and not _NUMBER.fullmatch(cell):
         return f"'{cell}"
     return cell
 
@@ -44,7 +47,7 @@ def csv_text(rows: Sequence[Mapping[str, object]]) -> str:
     "text,n\\n'=cmd(),1\\n,-2\\n"
     """
     out = io.StringIO()
-    _write_table(out, sheet(rows), (), ",")
+    write_table(out, sheet(rows), (), ",")
     return out.getvalue()
 
 
@@ -70,17 +73,24 @@ def write_rows(path: Path, rows: Sequence[Mapping[str, object]], header: Sequenc
     check_rows_file(path)
     ending = path.suffix.lower()
     try:
-        with path.open("w", encoding="utf-8", newline="") as out:
+        with path.open("w", encoding="utf-8", errors="backslashreplace", newline="") as out:
             if ending == ".jsonl":
                 out.writelines(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
             else:
-                _write_table(out, rows, header, _DELIMITERS[ending])
+                write_table(out, rows, header, _DELIMITERS[ending])
     except OSError as error:
         raise ReportError(f"cannot write {path}: {error.strerror}") from error
 
 
-def _write_table(out: TextIO, rows: Sequence[Mapping[str, object]], header: Sequence[str], delimiter: str) -> None:
+def write_table(out: TextIO, rows: Sequence[Mapping[str, object]], header: Sequence[str], delimiter: str) -> None:
+    """Write rows as a delimited table that is read back as it was; what is None stays empty."""
     names = header or list(dict.fromkeys(name for row in rows for name in row))
-    writer = csv.DictWriter(out, names, restval="", delimiter=delimiter, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({name: "" if cell is None else cell for name, cell in row.items()} for row in rows)
+    plain, quoted = (
+        csv.DictWriter(out, names, restval="", delimiter=delimiter, lineterminator="\n", quoting=how)
+        for how in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL)
+    )
+    for row in (dict(zip(names, names, strict=True)), *rows):
+        cells = {name: "" if cell is None else cell for name, cell in row.items()}
+        # Python leaves a lone carriage return without quotation marks, and would read it as the end of the row.
+        has_return = any(isinstance(cell, str) and "\r" in cell for cell in cells.values())
+        (quoted if has_return else plain).writerow(cells)

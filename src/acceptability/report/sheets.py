@@ -24,7 +24,7 @@ def write_sheets(folder: Path, material: Material, figures: Sequence[Drawn]) -> 
         for name, rows in tables.items():
             if rows:
                 path = folder / f"{name}.csv"
-                path.write_text(csv_text(rows), encoding="utf-8", newline="")
+                path.write_text(csv_text(rows), encoding="utf-8", errors="backslashreplace", newline="")
                 found.append(path.resolve())
     except OSError as error:
         raise ReportError(f"cannot write CSV files in {folder}: {error.strerror}") from error

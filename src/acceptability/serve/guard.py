@@ -38,6 +38,7 @@ _HEADERS: Mapping[str, str] = {
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
     "Cache-Control": "no-store",
 }
+_MOST_DIGITS = 20
 _OPEN = ("/enter", "/static/")
 
 
@@ -68,7 +69,8 @@ class Guard:
     def _check(self, request: Request) -> None:
         check_host(request.headers.get("host", ""), loopback=is_loopback(self._settings.host))
         length = request.headers.get("content-length", "0")
-        if not length.isdecimal() or int(length) > self._settings.limits.upload_bytes:
+        # A number of thousands of digits would be refused by int() itself.
+        if not length.isdecimal() or len(length) > _MOST_DIGITS or int(length) > self._settings.limits.upload_bytes:
             raise too_large(self._settings.limits)
         if request.method not in ("GET", "HEAD"):
             self._rate.check(request.client.host if request.client else "")

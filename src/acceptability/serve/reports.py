@@ -38,7 +38,7 @@ def rows_of(run: Run, what: str) -> list[dict[str, Any]]:
     path = run.folder / f"{what}.json"
     try:
         rows: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8", errors="surrogatepass"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise StoreError(f"the run {run.id} is damaged: {path.name} cannot be read ({error}). Run it again.") from error
     return rows
 

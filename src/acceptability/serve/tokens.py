@@ -111,4 +111,7 @@ def check_form(headers: Mapping[str, str], cookies: Mapping[str, str], given: st
 
 def _is_own_origin(headers: Mapping[str, str]) -> bool:
     origin = headers.get("origin")
-    return origin is None or urlsplit(origin).netloc.lower() == headers.get("host", "").lower()
+    try:
+        return origin is None or urlsplit(origin).netloc.lower() == headers.get("host", "").lower()
+    except ValueError:
+        return False

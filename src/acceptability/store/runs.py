@@ -56,7 +56,7 @@ def save_run(command: str, arguments: str, rows: Sequence[Row], units: Iterable[
     try:
         draft.mkdir(parents=True)
         about = dict(vars(run).items())
-        (draft / "run.json").write_text(json.dumps(about, indent=1, ensure_ascii=False), encoding="utf-8")
+        _write_json(draft / "run.json", about, indent=1)
         _write(draft / "results", rows)
         _write(draft / "units", list(units))
         draft.rename(run.folder)
@@ -74,11 +74,19 @@ def saved_runs() -> tuple[list[Run], list[str]]:
     runs, problems = [], []
     for path in sorted(runs_folder().glob("[!.]*/run.json")):
         try:
-            about = json.loads(path.read_text(encoding="utf-8"))
-            runs.append(Run(**about | {"signatures": tuple(about["signatures"])}))
-        except (OSError, ValueError, TypeError, KeyError) as error:
+            runs.append(_read(path))
+        except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
             problems.append(f"the run {path.parent} cannot be read ({error}); delete its folder if it is damaged")
     return runs, problems
+
+
+def _read(path: Path) -> Run:
+    about = json.loads(path.read_text(encoding="utf-8"))
+    run = Run(**about | {"signatures": tuple(about["signatures"])})
+    # Its files are looked for, and its report is written, under the id: it must not lead elsewhere.
+    if run.id != path.parent.name:
+        raise ValueError(f"its id is {run.id!r}")
+    return run
 
 
 def unit_rows(results: Iterable[Result]) -> list[Row]:
@@ -106,11 +114,15 @@ def rows_of_units(units: Units, about: Row) -> list[Row]:
 
 def _write(path: Path, rows: Sequence[Row]) -> None:
     """Write rows twice: NAME.json and NAME.csv."""
-    path.with_suffix(".json").write_text(
-        json.dumps(rows, ensure_ascii=False, allow_nan=False), encoding="utf-8", errors="surrogatepass"
-    )
+    _write_json(path.with_suffix(".json"), rows)
     header = list(dict.fromkeys(name for row in rows for name in row))
-    with path.with_suffix(".csv").open("w", encoding="utf-8", errors="surrogatepass", newline="") as out:
+    with path.with_suffix(".csv").open("w", encoding="utf-8", errors="backslashreplace", newline="") as out:
         writer = csv.DictWriter(out, header, restval="")
         writer.writeheader()
         writer.writerows(rows)
+
+
+def _write_json(path: Path, content: object, indent: int | None = None) -> None:
+    """Write JSON; half of a surrogate pair, as in the name of a file, is written as JSON escapes it."""
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False, indent=indent)
+    path.write_text(text, encoding="utf-8", errors="backslashreplace")

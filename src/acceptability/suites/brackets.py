@@ -18,6 +18,7 @@ _MARK = re.compile(r"[*?#]+")
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 _PUNCTUATION = ".,;:?!"
 _MOST_VARIANTS = 1000
+_MOST_CHARACTERS = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,11 @@ def expand(text: str, where: str = "line 1", start: int = 0) -> list[Variant]:
     count = math.prod(map(len, places))
     if count > _MOST_VARIANTS:
         raise SuiteError(f"{where}: the example stands for {count:,} sentences; at most {_MOST_VARIANTS:,} are made")
+    if count > 1 and count * len(rest) > _MOST_CHARACTERS:
+        raise SuiteError(
+            f"{where}: {count:,} sentences of up to {len(rest):,} characters are too much for one example; write "
+            "shorter ones"
+        )
     variants = []
     for picks in product(*(range(len(place)) for place in places)):
         chosen = [place[pick] for place, pick in zip(places, picks, strict=True)]

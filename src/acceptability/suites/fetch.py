@@ -73,7 +73,7 @@ def _cache(entry: Entry) -> Path:
 
 def _checked(entry: Entry, path: str, where: Path) -> bytes:
     try:
-        content = gzip.decompress(where.read_bytes()) if where.suffix == ".gz" else where.read_bytes()
+        content = _unpacked(where) if where.suffix == ".gz" else where.read_bytes()
     except (OSError, EOFError, zlib.error) as error:
         raise SuiteError(f"suite {entry.id!r}: {where} cannot be read: {error}") from error
     if hashlib.sha256(content).hexdigest() != entry.files[path]:
@@ -81,6 +81,15 @@ def _checked(entry: Entry, path: str, where: Path) -> bytes:
             f"suite {entry.id!r}: {where} is not the published file (its sha256 differs from the catalog's). "
             "Restore it, or delete it and run: acceptability suites fetch " + entry.id
         )
+    return content
+
+
+def _unpacked(where: Path) -> bytes:
+    """Return what a gzipped file holds; a small file that would fill the memory is refused before it does."""
+    with gzip.open(where) as opened:
+        content = opened.read(_MOST_BYTES + 1)
+    if len(content) > _MOST_BYTES:
+        raise OSError(f"it holds more than {_MOST_BYTES:,} bytes, which no suite has")
     return content
 
 

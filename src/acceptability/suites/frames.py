@@ -13,6 +13,8 @@ from pathlib import Path
 
 from acceptability.errors import MissingExtra, SuiteError, reason
 
+_MOST_CELLS = 50_000_000
+
 Rows = Iterable[tuple[int, Mapping[str, object]]]
 
 
@@ -23,10 +25,15 @@ def parquet_rows(content: bytes, where: str) -> tuple[list[str], Rows]:
     except ImportError as error:
         raise MissingExtra(where, "pyarrow", "'acceptability[data]'") from error
     try:
-        table = parquet.read_table(io.BytesIO(content))
-    except (ArrowException, OSError, ValueError) as error:
+        opened = parquet.ParquetFile(io.BytesIO(content))
+        cells = opened.metadata.num_rows * opened.metadata.num_columns
+        if cells > _MOST_CELLS:
+            raise ValueError(f"it says that it has {cells:,} cells; at most {_MOST_CELLS:,} are read")
+        table = opened.read()
+        rows = table.to_pylist()
+    except (ArrowException, OSError, ValueError, OverflowError) as error:
         raise SuiteError(f"{where} cannot be read as a Parquet file: {reason(error)}") from error
-    return list(table.column_names), enumerate((_row(row, "") for row in table.to_pylist()), start=1)
+    return list(table.column_names), enumerate((_row(row, "") for row in rows), start=1)
 
 
 def hub_rows(name: str) -> tuple[str, list[str], Rows]:

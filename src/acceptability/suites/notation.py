@@ -25,13 +25,15 @@ from pathlib import Path
 
 from acceptability.errors import SuiteError
 from acceptability.suites.brackets import Variant, expand
-from acceptability.text import lines
+from acceptability.text import content_of, lines
 from acceptability.types import Contrast, Sentence, Suite, contrast
 
 _log = logging.getLogger(__name__)
 
 COLA_MARKS: Mapping[str, int | None] = {"": 1, "*": 0, "*?": 0, "?*": 0, "??": 0, "?": None, "#": None}
 """What each mark means by default: CoLA leaves out the sentences marked ? and #."""
+
+_MOST_CHARACTERS = 50_000_000
 
 _NUMBER = re.compile(
     r"\s*(?:[-•]\s+)?(?P<first>[*?#]+\s*)?"
@@ -55,14 +57,12 @@ def read_notation(path: Path, *, marks: Mapping[str, int | None] | None = None) 
         marks: The label of each mark where it is not CoLA's: ``{"?": 1}``; None leaves its sentences out.
     """
     where = str(path)
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise SuiteError(f"cannot read {path}: {error.strerror}") from error
+    content = content_of(path)
     labels = {**COLA_MARKS, **(marks or {})}
     sentences: list[Sentence] = []
     contrasts: list[Contrast] = []
     example = ""
+    made = 0
     for number, line in lines(content, where):
         if not line.strip() or _is_skipped(line, f"{where}, line {number}"):
             continue
@@ -73,6 +73,12 @@ def read_notation(path: Path, *, marks: Mapping[str, int | None] | None = None) 
         unmarked = body.lstrip("*?# ")
         start = line.find(unmarked) - (len(body) - len(unmarked))
         variants = expand(body, f"{where}, line {number}", start)
+        made += sum(len(each.text) for each in variants)
+        if made > _MOST_CHARACTERS:
+            raise SuiteError(
+                f"{where}, line {number}: the examples so far stand for more than {_MOST_CHARACTERS:,} characters. "
+                "Use fewer brackets in a line, or several files."
+            )
         found = _taken(variants, number, tags, labels, where)
         sentences += found.values()
         contrasts += _contrasts(found)
@@ -160,10 +166,14 @@ def _taken(
 
 
 def _contrasts(found: Mapping[tuple[int, ...], Sentence]) -> Iterator[Contrast]:
-    for one, better in found.items():
-        for other, worse in found.items():
-            differ = sum(a != b for a, b in zip(one, other, strict=True))
-            if differ == 1 and better.label == 1 and worse.label == 0:
+    """Yield every two sentences of an example that differ in one choice, the acceptable one first."""
+    choices = [max(picks) + 1 for picks in zip(*found, strict=True)]
+    for picks, better in found.items():
+        if better.label != 1:
+            continue
+        others = ((*picks[:at], pick, *picks[at + 1 :]) for at, most in enumerate(choices) for pick in range(most))
+        for worse in (found[other] for other in sorted(others) if other in found):
+            if worse.label == 0:
                 yield contrast(better, worse)
 
 

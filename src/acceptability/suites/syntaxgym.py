@@ -14,16 +14,18 @@ items from 0, the files from 1.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from acceptability.errors import SpellingError, SuiteError
-from acceptability.formulas import Formula, parse, regions
+from acceptability.formulas import Region, parse, regions
 from acceptability.suites.catalog import Entry
+from acceptability.text import content_of
 from acceptability.types import Sentence, Span, Suite
 
 _MARKS = ",.;:?!'’"
+_MOST_PREDICTIONS = 100
 _CIRCUITS = {
     "number": "agreement",
     "npi": "licensing",
@@ -47,10 +49,7 @@ def read(entry: Entry, files: Mapping[str, bytes]) -> Suite:
 
 def read_json(path: Path) -> Suite:
     """Return the suite in a user's own file of SyntaxGym's form."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise SuiteError(f"cannot read {path}: {error.strerror}") from error
+    content = content_of(path)
     return _suite(path.stem, content, str(path), {})
 
 
@@ -90,10 +89,12 @@ def _sentences(suite: Mapping[str, Any], more: Mapping[str, str]) -> Iterator[Se
     formulas = [each["formula"] for each in suite["predictions"]]
     if not formulas:
         raise SuiteError("there are no predictions")
-    parsed = [parse(each) for each in formulas]
+    if len(formulas) > _MOST_PREDICTIONS:
+        raise SuiteError(f"there are {len(formulas):,} predictions; a suite has at most {_MOST_PREDICTIONS}")
+    spoken = tuple(dict.fromkeys(region for each in formulas for region in regions(parse(each))))
     for item in suite["items"]:
         number = str(item["item_number"])
-        _check(parsed, number, item["conditions"])
+        _check(spoken, number, item["conditions"])
         for condition in item["conditions"]:
             text, places, empty = _joined(condition["regions"])
             name = str(condition["condition_name"])
@@ -102,13 +103,13 @@ def _sentences(suite: Mapping[str, Any], more: Mapping[str, str]) -> Iterator[Se
             yield Sentence(f"{title}/{number}/{name}", text, regions=places, tags=tags)
 
 
-def _check(formulas: list[Formula], item: str, conditions: list[Mapping[str, Any]]) -> None:
+def _check(spoken: Iterable[Region], item: str, conditions: list[Mapping[str, Any]]) -> None:
     """Refuse a prediction about a condition or a region that an item lacks."""
     has = {
         str(condition["condition_name"]): {"*", *(str(each["region_number"]) for each in condition["regions"])}
         for condition in conditions
     }
-    for region in (region for formula in formulas for region in regions(formula)):
+    for region in spoken:
         if region.condition not in has:
             raise SuiteError(
                 f"a prediction speaks of {region}, but item {item} has no condition {region.condition!r}; "
@@ -122,16 +123,16 @@ def _joined(parts: list[Mapping[str, Any]]) -> tuple[str, dict[str, Span], list[
     """Return the text of all regions, where each stands in it, and those without text."""
     text = ""
     places: dict[str, Span] = {}
-    empty: list[str] = []
+    empty: dict[str, None] = {}
     for region in parts:
         number, content = str(region["region_number"]), region["content"].strip()
         if number in places or number in empty:
             raise SuiteError(f"region {number} comes twice in {text!r}")
         if not content:
-            empty.append(number)
+            empty[number] = None
             continue
         if text and content[0] not in _MARKS:
             text += " "
         places[number] = len(text), len(text) + len(content)
         text += content
-    return text, places, empty
+    return text, places, list(empty)

@@ -26,7 +26,7 @@ from typing import Any
 
 from acceptability.errors import SuiteError, suggestion
 from acceptability.suites.frames import parquet_rows
-from acceptability.text import as_number, delimited, lines
+from acceptability.text import as_number, content_of, delimited, lines
 from acceptability.types import Contrast, Sentence, Span, Suite, contrast
 
 ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet")
@@ -116,6 +116,8 @@ def suite_of_rows(
             if str(error).startswith(where):
                 raise
             raise SuiteError(f"{where}, line {line}: {error}") from error
+        except RecursionError as error:
+            raise SuiteError(f"{where}, line {line}: there are too many brackets inside each other") from error
     return draft.suite()
 
 
@@ -140,10 +142,7 @@ def write_jsonl(suite: Suite, path: Path) -> None:
 
 def rows_of(path: Path) -> tuple[list[str], Iterable[tuple[int, Row]]]:
     """Return the names of a file's columns, and its numbered rows."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise SuiteError(f"cannot read {path}: {error.strerror}") from error
+    content = content_of(path)
     if path.suffix.lower() == ".jsonl":
         rows = list(_json_rows(content, str(path)))
         return list(dict.fromkeys(name for _, row in rows for name in row)), rows
@@ -156,7 +155,7 @@ def _headerless_pairs(path: Path) -> tuple[list[str], Iterable[tuple[int, Row]]]
     """Return the rows of a TSV file of two columns that has sentences where a header would be; else None."""
     if path.suffix.lower() != ".tsv" or not path.is_file():
         return None
-    rows = [(number, line.split("\t")) for number, line in lines(path.read_bytes(), str(path))]
+    rows = [(number, line.split("\t")) for number, line in lines(content_of(path), str(path))]
     first = rows[0][1] if rows else []
     is_sentences = len(first) == 2 and all(" " in cell.strip() and not _NAMES.search(cell) for cell in first)
     if not is_sentences or any(len(row) != 2 for _, row in rows):

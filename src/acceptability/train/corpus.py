@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import lzma
+import sys
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import IO, Any
 from acceptability.errors import CorpusError, MissingExtra
 
 _BLOCK = 1 << 22
+_LONGEST_LINE = 1 << 26
 _MARK = "\ufeff".encode()
 
 
@@ -133,10 +135,16 @@ def _whole_lines(path: Path) -> Iterator[bytes]:
                     rest = tail
                 else:
                     rest += block
+                if len(rest) > _LONGEST_LINE:
+                    raise CorpusError(
+                        f"{path} has a line of more than {_LONGEST_LINE:,} bytes. A corpus has one sentence a line."
+                    )
     except (gzip.BadGzipFile, lzma.LZMAError, zlib.error, EOFError) as error:
         raise CorpusError(f"{path} is not a whole {path.suffix} file, as its name says: {error}") from error
     except OSError as error:
         raise CorpusError(f"cannot read {path}: {error.strerror or error}") from error
+    except _zstandard_error() as error:
+        raise CorpusError(f"{path} is not a whole .zst file, as its name says: {error}") from error
     if rest:
         # The last line of a file ends there, so that it never runs into the next file.
         yield rest + b"\n"
@@ -158,11 +166,16 @@ def _zstandard(path: Path) -> Any:
         import zstandard
     except ImportError as error:
         raise MissingExtra(path.name, "the package zstandard", "'acceptability[data]'") from error
-    # Its own error is no OSError: it is told apart by its first bytes.
     with path.open("rb") as opened:
         if opened.read(4) != b"\x28\xb5\x2f\xfd":
             raise CorpusError(f"{path} is not a whole .zst file, as its name says: it begins with other bytes")
     return zstandard.open(path, "rb")
+
+
+def _zstandard_error() -> type[Exception] | tuple[()]:
+    """Return the error of the library zstandard, which is no OSError; nothing where it has not been asked."""
+    module = sys.modules.get("zstandard")
+    return module.ZstdError if module else ()
 
 
 def _check(block: bytes, path: Path, line: int) -> None:

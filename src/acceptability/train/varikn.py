@@ -6,7 +6,7 @@ counted. The package ``varikn`` does the work, in a process of its own; what it 
 
 from __future__ import annotations
 
-import subprocess
+import subprocess  # nosec B404
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,7 +97,9 @@ class VariKN:
             for sentence in np.split(encoded.ids, np.flatnonzero(encoded.ids == END) + 1)[:-1]:
                 out.write(f"<s> {' '.join(spelled[sentence])}\n".encode())
         options = [str(each) for each in (text, words, arpa, self.order, self.growth, self.prune)]
-        done = subprocess.run([sys.executable, "-m", __name__, *options], capture_output=True, text=True)
+        command = [sys.executable, "-m", __name__, *options]
+        # A list of our own words, paths and numbers, and no shell.
+        done = subprocess.run(command, capture_output=True, text=True)  # nosec B603
         if done.returncode or not arpa.exists():
             last = done.stderr.strip().splitlines()[-1:] or ["it said nothing"]
             raise TrainError(f"variKN broke off with status {done.returncode}: {last[0]}")

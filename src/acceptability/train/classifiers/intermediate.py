@@ -14,9 +14,11 @@ from __future__ import annotations
 import gzip
 import json
 import lzma
-from collections.abc import Callable, Iterator, Mapping
+import zlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from acceptability.errors import SuiteError, TrainError
 from acceptability.text import lines
@@ -33,7 +35,8 @@ _NAMES = {
 LABELS = ("entailment", "neutral", "contradiction")
 _NUMBERS = {str(number): name for number, name in enumerate(LABELS)}
 _NONE = "-"
-_BYTES: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.decompress, ".xz": lzma.decompress}
+_PACKED = (".gz", ".xz")
+_MOST_BYTES = 1 << 31
 
 
 @dataclass(frozen=True)
@@ -90,11 +93,19 @@ def read_task(place: str | Path, tags: str = UPOS) -> Task:
 def _content(path: Path) -> tuple[bytes, str]:
     """Return the bytes of a file, and its ending without that of the compression."""
     try:
-        content = path.read_bytes()
-        opened = _BYTES[path.suffix](content) if path.suffix in _BYTES else content
-    except (OSError, lzma.LZMAError, EOFError) as error:
+        with _opened(path) as opened:
+            content = opened.read(_MOST_BYTES + 1)
+    except (OSError, lzma.LZMAError, zlib.error, EOFError) as error:
         raise TrainError(f"cannot read {path}: {error}") from error
-    return opened, Path(path.stem).suffix if path.suffix in _BYTES else path.suffix
+    if len(content) > _MOST_BYTES:
+        raise TrainError(f"{path} holds more than {_MOST_BYTES:,} bytes, which no task has")
+    return content, Path(path.stem).suffix if path.suffix in _PACKED else path.suffix
+
+
+def _opened(path: Path) -> IO[bytes] | gzip.GzipFile | lzma.LZMAFile:
+    if path.suffix == ".gz":
+        return gzip.open(path)
+    return lzma.open(path) if path.suffix == ".xz" else path.open("rb")
 
 
 def _of_pairs(name: str, pairs: list[Pair | None]) -> Task:

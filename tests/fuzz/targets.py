@@ -1,0 +1,394 @@
+"""What is fuzzed: each target takes bytes, as a user's file or a text on the command line would hold them."""
+
+from __future__ import annotations
+
+import atexit
+import gzip
+import io
+import json
+import lzma
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from acceptability import registry
+from acceptability.cli.study import _read as read_study
+from acceptability.errors import AcceptabilityError
+from acceptability.formulas import holds, parse
+from acceptability.generate.making import made
+from acceptability.generate.phenomena import paradigm_files
+from acceptability.models.arpa import Arpa
+from acceptability.models.templates import read_templates
+from acceptability.models.word_vectors import read_vectors
+from acceptability.people.reading import read_responses
+from acceptability.report.gather import gather
+from acceptability.report.page import Heading, report
+from acceptability.report.rows import csv_text
+from acceptability.signature import parse as parse_signature
+from acceptability.spelling import read_located
+from acceptability.store.scorefile import read_scores
+from acceptability.suites import load_suite
+from acceptability.suites.notation import read_marks, write_notation
+from acceptability.suites.tables import write_jsonl
+from acceptability.train.corpus import open_corpus
+from acceptability.types import Sentence, Suite
+
+_MEMORY = Path("/dev/shm")
+_FOLDER = Path(tempfile.mkdtemp(prefix="fuzz-", dir=_MEMORY if os.access(_MEMORY, os.W_OK) else None))
+"""Files that are written a hundred thousand times lie in memory, where the system has a place for that."""
+atexit.register(shutil.rmtree, _FOLDER, ignore_errors=True)
+_MADE = 200
+_KNOWN = Suite("known", (Sentence("a", "Cats sleep."), Sentence("b", "Cats sleeps.", regions={"verb": (5, 11)})))
+
+
+@dataclass(frozen=True)
+class Target:
+    """Something that reads what users write.
+
+    Args:
+        seeds: Inputs that are in order, or nearly so, to begin from.
+        words: What such inputs are made of.
+    """
+
+    name: str
+    read: Callable[[bytes], object]
+    seeds: tuple[bytes, ...]
+    words: tuple[str, ...]
+
+
+def written(name: str, data: bytes) -> Path:
+    """Return a file with this content."""
+    path = _FOLDER / name
+    path.write_bytes(data)
+    return path
+
+
+def text_of(data: bytes) -> str:
+    """Return a text; what is not UTF-8 becomes halves of surrogate pairs, as on a command line."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _suite(ending: str) -> Callable[[bytes], object]:
+    def read(data: bytes) -> object:
+        suite = load_suite(str(written(f"suite.{ending}", data)))
+        again = _FOLDER / "again.jsonl"
+        write_jsonl(suite, again)
+        assert load_suite(str(again)).hash == suite.hash, "a suite is not read back as it was written"
+        try:
+            write_notation(suite)
+        except AcceptabilityError:
+            return suite.signature
+        return suite.signature
+
+    return read
+
+
+def _measure(data: bytes) -> object:
+    return repr(registry.make("measure", text_of(data)))
+
+
+def _reduction(data: bytes) -> object:
+    return repr(registry.make("reduction", text_of(data)))
+
+
+def _located(data: bytes) -> object:
+    return read_located(text_of(data))
+
+
+def _marks(data: bytes) -> object:
+    return read_marks(text_of(data))
+
+
+def _formula(data: bytes) -> object:
+    formula = parse(text_of(data))
+    assert parse(str(formula)) == formula, "a formula is not read back as it was written"
+    return holds(formula, lambda region: 1.0)
+
+
+def _paradigm(data: bytes) -> object:
+    return list(islice(made(paradigm_files(str(written("mine.toml", data))), seed=0), _MADE))
+
+
+def _scores(ending: str) -> Callable[[bytes], object]:
+    return lambda data: read_scores(written(f"scores.{ending}", data), _KNOWN)
+
+
+def _responses(data: bytes) -> object:
+    return read_responses(written("answers.csv", data), kind="likert")
+
+
+def _corpus(ending: str) -> Callable[[bytes], object]:
+    return lambda data: list(open_corpus([written(f"corpus.{ending}", data)]).sentences())
+
+
+def _report(data: bytes) -> object:
+    material = gather([str(written("rows.json", data))])
+    return report(Heading("fuzzed"), material, [], None), csv_text(material.results)
+
+
+def _signature(data: bytes) -> object:
+    return parse_signature(text_of(data))
+
+
+SYNTAXGYM = {
+    "meta": {"name": "agree", "metric": "sum"},
+    "predictions": [{"type": "formula", "formula": "(2;%match%) < (2;%mismatch%)"}],
+    "items": [
+        {
+            "item_number": 1,
+            "conditions": [
+                {
+                    "condition_name": name,
+                    "regions": [
+                        {"region_number": 1, "content": "The cats"},
+                        {"region_number": 2, "content": verb},
+                        {"region_number": 3, "content": ""},
+                    ],
+                }
+                for name, verb in (("match", "sleep"), ("mismatch", "sleeps"))
+            ],
+        }
+    ],
+}
+PARADIGM = """name = "toy"
+tags = {language = "en"}
+[splits]
+train = 3
+[[word]]
+category = "noun"
+lemma = "zyx"
+plural = "zyxes"
+kind = "adult"
+[[paradigm]]
+name = "attraction"
+count = 5
+sentence = "the {subject number=$subject} {near} {verb number=$verb form=present} {often}."
+acceptable = ["subject=sg verb=sg", "subject=pl verb=pl"]
+pairs = ["verb"]
+tags = {noun = "{subject number=sg}"}
+[paradigm.slots]
+subject = "noun kind=adult relational=no"
+other = "noun kind=adult gender=@subject.gender"
+verb = "verb frame=intransitive subject=@subject.kind"
+often = ["today", "again"]
+[paradigm.factors]
+subject = ["sg", "pl"]
+verb = ["sg", "pl"]
+[paradigm.parts.near]
+"subject=sg" = "near the {other number=sg}"
+"subject!=sg" = ""
+"""
+CROSSED = """name = "rows"
+[[paradigm]]
+name = "crossed"
+cross = ["pair", "often"]
+sentence = "{who} {what number=$n form=past} {often}."
+acceptable = ["n=sg what.frame=intransitive", "n=sg"]
+repeats = true
+[paradigm.slots]
+who = "text"
+what = "verb frame=intransitive|transitive"
+often = ["today", "again"]
+[paradigm.factors]
+n = ["sg", "pl"]
+[paradigm.rows]
+pair = [["who", "what"], ["Kim", "sleep"], ["Lee", "laugh"]]
+"""
+STUDY = 'title = "t"\nsuites = ["starter"]\nmodels = ["uniform"]\nmeasures = ["PairAccuracy"]\nseed = 0\n'
+TEMPLATES = """[[template]]
+method = "yes_no"
+language = "en"
+name = "plain"
+[[template.ask]]
+text = "Is this good? {sentence}"
+good = ["Yes"]
+bad = ["No"]
+"""
+ARPA = (
+    "\\data\\\nngram 1=4\nngram 2=2\n\n\\1-grams:\n-1\t<s>\t-0.3\n-1\t</s>\n-0.5\tcats\t-0.2\n-2\t<unk>\n\n"
+    "\\2-grams:\n-0.3\t<s> cats\n-0.2\tcats </s>\n\n\\end\\\n"
+)
+RESULT = {
+    "measure": "PairAccuracy(ties=0.0)",
+    "model": "uniform",
+    "reduction": "lp",
+    "suite": "starter",
+    "group": None,
+    "value": 0.5,
+    "low": 0.4,
+    "high": 0.6,
+    "n": 10,
+    "reason": None,
+    "notes": "",
+    "signature": "PBC()|suite:a|n:1",
+}
+_TABLE = (
+    *("text", "sentence", "good", "bad", "label", "rating", "id", "tags", "regions", "better_than"),
+    *("1", "0", "Cats sleep.", "Cats sleeps.", "nan", "inf", "1e400", "1_0", ";"),
+)
+_JSON = ("{", "}", "[", "]", ":", ",", '"', "null", "true", "NaN", "Infinity", "1e999", "\\ud800", "\\u0000")
+_SPELLED = (
+    *("(", ")", "=", ",", "'", '"', "{", "}", "[", "]", ":", "*", "**", "-", "1", "0.5", "1e999", "1j", "None"),
+    *("True", "delta", "ties", "threshold", "unigrams", "lambda", "f'{x}'", "b'x'", "...", "_", ".", "\\"),
+)
+
+
+def _zipped(data: str, pack: Callable[[bytes], bytes]) -> bytes:
+    return pack(data.encode())
+
+
+def _parquet() -> tuple[bytes, ...]:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        return ()
+    out = io.BytesIO()
+    parquet.write_table(pyarrow.table({"text": ["Cats sleep.", "Cats sleeps."], "label": [1, 0]}), out)
+    return (out.getvalue(),)
+
+
+def _zstandard_target() -> list[Target]:
+    try:
+        import zstandard
+    except ImportError:
+        return []
+    return [Target("zst-packed text", _corpus("zst"), (zstandard.compress(b"Cats sleep.\n" * 9),), ("\0",))]
+
+
+def targets() -> list[Target]:
+    """Return everything that is fuzzed as bytes."""
+    found = [
+        Target(
+            "CSV",
+            _suite("csv"),
+            (b"text,label\nCats sleep.,1\nCats sleeps.,0\n", b'good,bad,x\n"Cats, sleep.",Cats sleeps.,1\n'),
+            (*_TABLE, ",", "\n", "\r\n", "\r", '"'),
+        ),
+        Target(
+            "TSV",
+            _suite("tsv"),
+            (b"good\tbad\nCats sleep.\tCats sleeps.\n", b"Cats sleep.\tCats sleeps.\n"),
+            (*_TABLE, "\t", "\n", "\r\n", '"'),
+        ),
+        Target(
+            "JSONL",
+            _suite("jsonl"),
+            (
+                b'{"id":"a","text":"Cats sleep.","label":1,"rating":1.5,"regions":{"v":[5,10]},"tags":{"x":"y"},'
+                b'"better_than":["b"]}\n{"id":"b","text":"Cats sleeps.","label":0}\n',
+            ),
+            (*_TABLE, *_JSON, "\n"),
+        ),
+        Target("Parquet", _suite("parquet"), _parquet(), ("PAR1", "text", "\0")),
+        Target(
+            "linguists' notation",
+            _suite("txt"),
+            (
+                b"(12) a. *The cats [sleeps/*sleep] (at) {night, noon}.\nHe [has/*have] left.\n",
+                b"Betsy buttered (*at) the toast.\n?*Who *(to) did he talk? (island)\n",
+            ),
+            (
+                *("(", ")", "[", "]", "{", "}", "/", "*", "?", "#", "\\", "(12)", "a.", "Cats sleep", ".", "\n", "-"),
+                *("‘a’", "3SG", "dog-PL", " "),
+            ),
+        ),
+        Target(
+            "SyntaxGym's JSON",
+            _suite("json"),
+            (json.dumps(SYNTAXGYM).encode(),),
+            (*_JSON, "meta", "items", "predictions", "formula", "(1;%match%)", "regions", "content"),
+        ),
+        Target(
+            "measures",
+            _measure,
+            (b"ADC(delta=0.5)", b"PairAccuracy", b"MCC(threshold=-2.31)", b"SetAccuracy()"),
+            (*_SPELLED, *registry.names("measure")),
+        ),
+        Target(
+            "reductions",
+            _reduction,
+            (b"exp(slor(unigrams='file.tsv'))", b"lp", b"morcela(beta=1, gamma=0)", b"word_lp_mean_q1"),
+            (*_SPELLED, *registry.names("reduction")),
+        ),
+        Target(
+            "names of models",
+            _located,
+            (b"masked:bert (mine)/v1(variant='word_l2r')", b"causal:a/b@c(bos=None)", b"uniform"),
+            (*_SPELLED, *registry.names("model"), "/", "@"),
+        ),
+        Target("marks", _marks, (b"?=1,#=drop",), ("?", "#", "*", "=", ",", "0", "1", "drop")),
+        Target(
+            "formulas",
+            _formula,
+            (b"[(6;%plaus%) + (7;%plaus%)] < (6;%implaus%) & [(*;%a%)=0.5]", b"(1;%a%) - -1 > 0 | [(1;%b%)=1]"),
+            ("(", ")", "[", "]", ";", "%a%", "1", "*", "+", "-", "<", ">", "=", "&", "|", "0.5", "(1;%a%)", " "),
+        ),
+        Target(
+            "paradigms",
+            _paradigm,
+            (PARADIGM.encode(), CROSSED.encode()),
+            (
+                *(
+                    "name",
+                    "paradigm",
+                    "sentence",
+                    "slots",
+                    "factors",
+                    "count",
+                    "=",
+                    '"',
+                    "[",
+                    "]",
+                    "{",
+                    "}",
+                    "[[word]]",
+                ),
+                *("\n", "noun", "verb", "kind=adult", "@subject.gender", "$verb", "|", "!=", "number=sg", "form=past"),
+                *("1", "-1", "99999999999999", "splits", "cross", "rows", "tags", "true", "'''", '"""', "\u2028"),
+            ),
+        ),
+        Target(
+            "scores in CSV",
+            _scores("csv"),
+            (b"sentence_id,score,model\na,-1.5,m\nb#verb,-2,m\n", b"sentence_id,score\na,\nb,1\n"),
+            ("sentence_id", "score", "model", "a", "b", "b#verb", ",", "\n", "-1", "nan", "inf", '"', "1_0"),
+        ),
+        Target(
+            "scores in JSONL",
+            _scores("jsonl"),
+            (b'{"sentence_id":"a","score":-1.5}\n{"sentence_id":"b","score":null}\n',),
+            (*_JSON, "sentence_id", "score", "a", "b", "\n"),
+        ),
+        Target(
+            "people's answers",
+            _responses,
+            (b"participant,sentence,response,catch\np,Cats sleep.,5,\nq,Cats sleep.,NA,\np,Dogs.,1,1\nq,Dogs.,1,1\n",),
+            ("participant", "sentence", "response", "catch", "id", "label", ",", "\n", "1", "7", "NA", "yes", '"'),
+        ),
+        Target("studies", lambda data: read_study(written("study.toml", data)), (STUDY.encode(),), ("=", "[", '"')),
+        Target(
+            "templates of questions",
+            lambda data: read_templates(written("asked.toml", data)),
+            (TEMPLATES.encode(),),
+            ("=", "[", '"', "{sentence}", "{", "}", "method"),
+        ),
+        Target("ARPA tables", lambda data: Arpa(written("a.arpa", data)).vocabulary, (ARPA.encode(),), ("\t", "-1")),
+        Target(
+            "word vectors",
+            lambda data: read_vectors(written("vectors.txt", data)),
+            (b"2 3\ncats 1 2 3\nsleep 0.5 -1 2\n", b"cats 1 2\n"),
+            ("cats", " ", "\n", "1", "nan", "1e400", "-"),
+        ),
+        Target("text to train on", _corpus("txt"), (b"Cats sleep.\n\xef\xbb\xbfDogs bark.\r\n",), ("\n", "\r", "\0")),
+        Target("gzipped text", _corpus("gz"), (_zipped("Cats sleep.\n" * 9, gzip.compress),), ("\0",)),
+        *_zstandard_target(),
+        Target("xz-packed text", _corpus("xz"), (_zipped("Cats sleep.\n" * 9, lzma.compress),), ("\0",)),
+        Target("rows of a report", _report, (json.dumps([RESULT, RESULT]).encode(),), (*_JSON, *RESULT)),
+        Target("signatures", _signature, (b"PBC()|suite:mine|n:12",), ("|", ":", "%7C", "\\", "%")),
+    ]
+    return [each for each in found if each.seeds]
