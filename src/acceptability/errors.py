@@ -39,9 +39,7 @@ class AcceptabilityError(Exception):
     """
 
     def __str__(self) -> str:
-        line = _printable(" ".join(super().__str__().split()))
-        half = _LONGEST // 2
-        return line if len(line) <= _LONGEST else f"{line[:half]} … {line[-half:]}"
+        return one_line(super().__str__())
 
 
 class SpellingError(AcceptabilityError):
@@ -149,11 +147,16 @@ def reason(error: BaseException) -> str:
     return lines[0] if lines else type(error).__name__
 
 
-def _printable(line: str) -> str:
-    """Return a line in which what has no shape, or turns the direction of writing, is spelled out: ``\\u202e``."""
-    if line.isprintable():
-        return line
-    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in line)
+def one_line(message: str) -> str:
+    """Return a message as one line, its middle left out where it is long.
+
+    What has no shape, turns the direction of writing or would be a command to a terminal is spelled out.
+    """
+    line = " ".join(message.split())
+    if not line.isprintable():
+        line = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in line)
+    half = _LONGEST // 2
+    return line if len(line) <= _LONGEST else f"{line[:half]} … {line[-half:]}"
 
 
 def shorten(text: str, width: int = 60) -> str:

@@ -205,3 +205,9 @@ def test_a_table_of_any_text_comes_back_as_it_went_in(client: Any) -> None:
     assert job["state"] == "done", job
     kept = (home() / "runs" / job["run"] / "sentences.jsonl").read_text(encoding="utf-8").split("\n")
     assert [json.loads(line)["text"] for line in kept if line] == texts
+
+
+def test_a_refusal_is_short_whatever_was_asked_for(client: Any) -> None:
+    answer = client.get("/api/jobs/" + "9" * 5_000)
+    assert answer.status_code == 404
+    check_answer(answer)

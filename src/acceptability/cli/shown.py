@@ -18,7 +18,7 @@ from rich.table import Table
 
 from acceptability import registry
 from acceptability.engine import load_engine
-from acceptability.errors import ReportError, SpellingError
+from acceptability.errors import ReportError, SpellingError, one_line
 from acceptability.protocols import Engine
 from acceptability.report.table import add_row
 from acceptability.scoring import Progress as Tell
@@ -67,7 +67,7 @@ Seed = Annotated[int, typer.Option("--seed", help="The seed of the resampling.")
 
 def fail(message: str) -> NoReturn:
     """Print one line on stderr and stop with exit status 1."""
-    print("error: " + " ".join(message.split()), file=sys.stderr)
+    print("error: " + one_line(message), file=sys.stderr)
     sys.exit(1)
 
 

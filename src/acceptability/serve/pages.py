@@ -10,6 +10,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from acceptability import __version__
+from acceptability.errors import one_line
 from acceptability.report.table import interval_text, number
 from acceptability.serve.tokens import VISITOR, new_visitor
 
@@ -44,7 +45,7 @@ def shown(request: Request, template: str, *, status: int = 200, **values: Any) 
 
 def refused(request: Request, status: int, problem: str) -> Response:
     """Return a refusal: JSON for programs, a page for people. Never more than one line."""
-    line = " ".join(problem.split())
+    line = one_line(problem)
     if request.url.path.startswith("/api/"):
         return JSONResponse({"problem": line}, status_code=status)
     title = _TITLES.get(status, "That did not work")
