@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import pytest
+
+collect_ignore = [] if find_spec("atheris") else ["guided.py"]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
