@@ -70,6 +70,7 @@ def test_a_full_disk(tmp_path: Path, small_disk: Path, arpa: Path, tally: Tally)
     goes_on(line, small_disk, tmp_path / "calm", calm.stdout, row)
 
 
+@pytest.mark.faults
 def test_a_full_disk_while_a_run_is_saved(tmp_path: Path, small_disk: Path, tally: Tally) -> None:
     row = tally.row("a full disk: saving a run")
     (small_disk / "filler").write_bytes(bytes(60_000))
@@ -83,6 +84,7 @@ def test_a_full_disk_while_a_run_is_saved(tmp_path: Path, small_disk: Path, tall
     goes_on(line, small_disk, tmp_path / "calm", run(tmp_path / "calm", *line).stdout, row)
 
 
+@pytest.mark.faults
 def test_a_full_disk_while_a_model_is_trained(tmp_path: Path, small_disk: Path, tally: Tally) -> None:
     row, corpus = tally.row("a full disk: train"), tmp_path / "corpus.txt"
     corpus.write_text("".join(f"word{i % 977} and {i % 1013} of w{i % 31} .\n" for i in range(20_000)))
@@ -99,6 +101,7 @@ def test_a_full_disk_while_a_model_is_trained(tmp_path: Path, small_disk: Path, 
     assert row.wrong == 0
 
 
+@pytest.mark.faults
 def test_a_file_that_may_not_grow(tmp_path: Path, arpa: Path, tally: Tally) -> None:
     """A quota, as the system's limit on the size of a file."""
     line = ["score", str(many_pairs(tmp_path / "many.tsv", 3000)), f"ngram:{arpa}", "--json"]

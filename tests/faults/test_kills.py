@@ -70,6 +70,7 @@ def test_evaluate(driver: Driver, tmp_path: Path, arpa: Path, rounds: Rounds, ta
     killed_and_run_again(driver, line, tmp_path, rounds(3, 50), tally.row("SIGKILL at a random moment: evaluate"), 2)
 
 
+@pytest.mark.faults
 def test_evaluate_a_network(
     torch_driver: Driver, tmp_path: Path, causal_dir: Path, rounds: Rounds, tally: Tally
 ) -> None:
@@ -126,6 +127,7 @@ def test_train_an_ngram(driver: Driver, corpus: Path, tmp_path: Path, rounds: Ro
     killed_and_trained_again(driver, line, tmp_path, rounds(3, 40), row, seed=4)
 
 
+@pytest.mark.faults
 def test_train_a_network(torch_driver: Driver, corpus: Path, tmp_path: Path, rounds: Rounds, tally: Tally) -> None:
     options = ("embedding=8", "hidden=8", "layers=1", "batch=1000", "epochs=1", "save_every=5")
     line = ["lstm", "-c", str(corpus), *(part for each in options for part in ("--set", each))]

@@ -50,7 +50,7 @@ def command(env: dict[str, str], *arguments: str) -> subprocess.CompletedProcess
     "arguments",
     [
         ["evaluate", "starter", "-m", "trigram", "-m", "uniform", "--json"],
-        ["score", "starter", "mini-causal"],
+        pytest.param(["score", "starter", "mini-causal"], marks=pytest.mark.faults),
         ["models"],
         ["suites"],
         ["doctor"],

@@ -19,7 +19,7 @@ from faults.harness import Tally, differing, many_pairs, stored
 Rounds = Callable[[int, int], int]
 
 
-@pytest.mark.parametrize("count", [2, 8])
+@pytest.mark.parametrize("count", [2, pytest.param(8, marks=pytest.mark.faults)])
 def test_processes_on_one_store(count: int, tmp_path: Path, arpa: Path, rounds: Rounds, tally: Tally) -> None:
     """All start at once on an empty home; a third of them is killed half way."""
     suite, rng = many_pairs(tmp_path / "many.tsv", 2000), random.Random(count)
