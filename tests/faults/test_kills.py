@@ -70,12 +70,13 @@ def test_evaluate(driver: Driver, tmp_path: Path, arpa: Path, rounds: Rounds, ta
     killed_and_run_again(driver, line, tmp_path, rounds(3, 50), tally.row("SIGKILL at a random moment: evaluate"), 2)
 
 
+@pytest.mark.faults
 def test_evaluate_a_network(
     torch_driver: Driver, tmp_path: Path, causal_dir: Path, rounds: Rounds, tally: Tally
 ) -> None:
     suite, row = many_pairs(tmp_path / "many.tsv", 400), tally.row("SIGKILL at a random moment: evaluate, transformer")
     line = ["evaluate", str(suite), "-m", f"causal:{causal_dir}", "--json", "--resamples", "50"]
-    killed_and_run_again(torch_driver, line, tmp_path, rounds(1, 12), row, seed=3)
+    killed_and_run_again(torch_driver, line, tmp_path, 12, row, seed=3)
 
 
 def trained(folder: Path) -> dict[str, object]:
@@ -126,11 +127,12 @@ def test_train_an_ngram(driver: Driver, corpus: Path, tmp_path: Path, rounds: Ro
     killed_and_trained_again(driver, line, tmp_path, rounds(3, 40), row, seed=4)
 
 
+@pytest.mark.faults
 def test_train_a_network(torch_driver: Driver, corpus: Path, tmp_path: Path, rounds: Rounds, tally: Tally) -> None:
     options = ("embedding=8", "hidden=8", "layers=1", "batch=1000", "epochs=1", "save_every=5")
     line = ["lstm", "-c", str(corpus), *(part for each in options for part in ("--set", each))]
     row = tally.row("SIGKILL at a random moment: train lstm")
-    killed_and_trained_again(torch_driver, line, tmp_path, rounds(1, 12), row, seed=5)
+    killed_and_trained_again(torch_driver, line, tmp_path, 12, row, seed=5)
 
 
 def test_the_program_itself(tmp_path: Path, arpa: Path, rounds: Rounds, tally: Tally) -> None:
