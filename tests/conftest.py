@@ -31,7 +31,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         for marker in ("slow", "network", "faults"):
-            if marker in item.keywords and not config.getoption(f"--{marker}"):
+            if item.get_closest_marker(marker) and not config.getoption(f"--{marker}"):
                 item.add_marker(pytest.mark.skip(reason=f"needs --{marker}"))
 
 

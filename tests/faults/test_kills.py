@@ -76,7 +76,7 @@ def test_evaluate_a_network(
 ) -> None:
     suite, row = many_pairs(tmp_path / "many.tsv", 400), tally.row("SIGKILL at a random moment: evaluate, transformer")
     line = ["evaluate", str(suite), "-m", f"causal:{causal_dir}", "--json", "--resamples", "50"]
-    killed_and_run_again(torch_driver, line, tmp_path, rounds(1, 12), row, seed=3)
+    killed_and_run_again(torch_driver, line, tmp_path, 12, row, seed=3)
 
 
 def trained(folder: Path) -> dict[str, object]:
@@ -132,7 +132,7 @@ def test_train_a_network(torch_driver: Driver, corpus: Path, tmp_path: Path, rou
     options = ("embedding=8", "hidden=8", "layers=1", "batch=1000", "epochs=1", "save_every=5")
     line = ["lstm", "-c", str(corpus), *(part for each in options for part in ("--set", each))]
     row = tally.row("SIGKILL at a random moment: train lstm")
-    killed_and_trained_again(torch_driver, line, tmp_path, rounds(1, 12), row, seed=5)
+    killed_and_trained_again(torch_driver, line, tmp_path, 12, row, seed=5)
 
 
 def test_the_program_itself(tmp_path: Path, arpa: Path, rounds: Rounds, tally: Tally) -> None:
