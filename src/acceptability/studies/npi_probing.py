@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 from typing import Any
 
+from acceptability import probing
 from acceptability.engine.processes import calls
 from acceptability.errors import MeasureError
 from acceptability.scoring import Progress
@@ -92,7 +92,7 @@ def probed_alone(each: _Asked, tell: Tell) -> Sequence[Any]:
 
 
 def _probed(each: _Asked, progress: Progress | None, probe: Probe | None) -> Sequence[Any]:
-    asked = probe or import_module("acceptability.probing").probe
+    asked = probe or probing.probe
     suite = chosen(_sentences(each.suite, each.probed), ENVIRONMENT, each.encoder.groups)
     found: Sequence[Any] = asked(
         suite, each.encoder.spelling, factors=FACTORS, by=ENVIRONMENT, layers=[-1], tell=progress
