@@ -43,8 +43,8 @@ class Feature:
 class Kinds:
     """The tree of kinds: an adult is a person, a person is animate.
 
-    >>> Kinds({"person": ("adult", "child")}).above("adult")
-    frozenset({'adult', 'person'})
+    >>> sorted(Kinds({"person": ("adult", "child")}).above("adult"))
+    ['adult', 'person']
     """
 
     below: Mapping[str, Values]
