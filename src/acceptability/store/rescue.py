@@ -149,14 +149,14 @@ def _rows(old: sqlite3.Connection, table: str, columns: str) -> Iterator[tuple[A
     ends = [0, 0]
     for end, order in enumerate(("ASC", "DESC")):
         with suppress(sqlite3.Error):
-            for row in old.execute(f"SELECT {columns} FROM {table} NOT INDEXED ORDER BY number {order}"):
+            for row in old.execute(f"SELECT {columns} FROM {table} NOT INDEXED ORDER BY number {order}"):  # nosec B608
                 if row[0] in seen:
                     return
                 seen.add(row[0])
                 ends[end] = row[0]
                 yield row
     if seen:
-        yield from _between(old, f"SELECT {columns} FROM {table} NOT INDEXED WHERE number = ?", *ends)
+        yield from _between(old, f"SELECT {columns} FROM {table} NOT INDEXED WHERE number = ?", *ends)  # nosec B608
 
 
 def _between(old: sqlite3.Connection, ask: str, first: int, last: int) -> Iterator[tuple[Any, ...]]:
