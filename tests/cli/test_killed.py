@@ -46,7 +46,8 @@ def stored(home: Path) -> int:
     return count
 
 
-@pytest.mark.parametrize("kind", ["ngram", pytest.param("causal", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["ngram", "causal"])
 def test_killed_in_the_middle_and_run_again(
     kind: str, suite: Path, tmp_path: Path, arpa: Path, causal_dir: Path
 ) -> None:

@@ -166,6 +166,7 @@ for out, kind, options in cases:
 """
 
 
+@pytest.mark.slow
 def test_a_killed_run_ends_with_the_same_weights(corpus: Path, dev: Path, tmp_path: Path) -> None:
     """Killed by SIGKILL in step 8 of some twenty, after a checkpoint in step 6."""
     dropping = {"save_every": 6, "dropout": 0.2, "dropout_recurrent": 0.2, "epochs": 2, "evaluate_every": 5}

@@ -152,6 +152,7 @@ train({recipe!r}, [{corpus!r}], {out!r})
 """
 
 
+@pytest.mark.slow
 def test_killed_runs_end_with_the_same_weights(corpus: Path, tmp_path: Path) -> None:
     recipes = [replace(each, epochs=6.0, save_seconds=0.3) for each in (TINY_GPT, TINY_BERT)]
     known = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
@@ -172,6 +173,7 @@ def test_killed_runs_end_with_the_same_weights(corpus: Path, tmp_path: Path) -> 
         assert _weights(out) == _weights(straight)
 
 
+@pytest.mark.slow
 def test_two_processes_make_the_same_model(corpus: Path, tmp_path: Path) -> None:
     from safetensors.torch import load_file
 
