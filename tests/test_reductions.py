@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from acceptability import registry
@@ -110,6 +110,7 @@ def test_classifier_reductions(bad: float, good: float) -> None:
     assert registry.make("reduction", "log_odds")(each) == good - bad
 
 
+@example(-5e-324, 2.0)
 @given(st.floats(-20, 20), st.floats(0.05, 50))
 def test_a_temperature_divides_the_log_odds(odds: float, temperature: float) -> None:
     each = LabelScores("x", (0.0, odds))

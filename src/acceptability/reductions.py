@@ -340,6 +340,6 @@ class SignedConfidence(_Tempered):
     name = "signed_confidence"
 
     def __call__(self, said: Said) -> float:
-        odds = self.odds(said)
-        confidence = float(np.exp(-np.logaddexp(0.0, -abs(odds))))
-        return confidence if odds >= 0 else -confidence
+        bad, good = _logits(said, self)
+        confidence = float(np.exp(-np.logaddexp(0.0, -abs(self.odds(said)))))
+        return confidence if good >= bad else -confidence
