@@ -67,7 +67,7 @@ def test_the_published_pairs_are_all_used_and_are_those_of_the_rule(data: Path) 
     assert (len(found.learn.sentences), len(found.test.sentences)) == (90_000, 9_000)
     assert (len(found.pairs.contrasts), len(found.cloze.contrasts)) == (5500, 3869)
     assert tuple(SHORT) == found.groups
-    assert Counter(each.tags["changed"] for each in found.pairs.contrasts) == {
+    assert Counter(each.tags["varied"] for each in found.pairs.contrasts) == {
         "npi": 3250,
         "licensor": 1250,
         "scope": 1000,
@@ -92,8 +92,8 @@ def test_a_part_of_the_test_sentences_keeps_whole_pairs(data: Path) -> None:
 def test_sentences_of_ones_own_make_their_pairs(own: str) -> None:
     found = material(own)
     assert found.groups == ("only", "rare")
-    assert Counter(each.tags["changed"] for each in found.pairs.contrasts) == {"npi": 36, "licensor": 12, "scope": 12}
-    assert {each.tags["changed"] for each in found.cloze.contrasts} == {"npi", "licensor"}
+    assert Counter(each.tags["varied"] for each in found.pairs.contrasts) == {"npi": 36, "licensor": 12, "scope": 12}
+    assert {each.tags["varied"] for each in found.cloze.contrasts} == {"npi", "licensor"}
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from acceptability.studies.cells import Cell, Key, Printed, beside
-from acceptability.studies.npi_data import ENVIRONMENT, SHORT, material, paired
+from acceptability.studies.npi_data import CHANGED, ENVIRONMENT, SHORT, material, paired
 from acceptability.studies.npi_train import WILCOX
 from acceptability.suites import load_suite
 from acceptability.types import Suite
@@ -22,7 +22,7 @@ def corpus_cells(values: Mapping[Key, Printed]) -> Iterator[Cell]:
     whole, found = load_suite("npi"), material()
     for row, ours in {**_counts(whole), **_pair_counts()}.items():
         yield beside(values, (TABLE, row, "count"), ours, _SOURCE)
-    for changed, count in Counter(each.tags["changed"] for each in found.pairs.contrasts).items():
+    for changed, count in Counter(each.tags[CHANGED] for each in found.pairs.contrasts).items():
         yield beside(values, (TABLE, f"minimal pairs that differ in {changed}", "count"), count, _SOURCE)
 
 

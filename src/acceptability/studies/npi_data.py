@@ -8,19 +8,19 @@ paradigm that differ in one of the factors licensor, NPI and scope, and in their
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import combinations
 
 from acceptability.errors import SuiteError
 from acceptability.suites import load_suite
+from acceptability.suites.minimal import VARIED, minimal_pairs
 from acceptability.train.classifiers.configurations import groups_of, some_of
 from acceptability.types import Contrast, Sentence, Suite, Tags
 
-ENVIRONMENT, CHANGED = "environment", "changed"
+ENVIRONMENT, CHANGED = "environment", VARIED
 FACTORS = ("npi", "licensor", "scope")
-"""The factors, in the order of the paper's figures; ``changed`` is the one in which a pair differs."""
+"""The factors, in the order of the paper's figures; a pair's tag ``varied`` names the one in which it differs."""
 
 SHORT = {
     "adverbs": "ADV",
@@ -48,7 +48,7 @@ class Material:
     Args:
         learn: The training sentences; ``test`` those that classifiers judge; all have the tags environment, licensor,
             npi, scope and set.
-        pairs: Minimal pairs with the tags environment and changed; ``cloze`` those that differ in one word.
+        pairs: Minimal pairs with the tags environment and varied; ``cloze`` those that differ in one word.
     """
 
     name: str
@@ -90,22 +90,10 @@ def material(place: str = PUBLISHED) -> Material:
 
 def paired(suite: Suite) -> Suite:
     """Return the minimal pairs of paradigms: two sentences of a set that differ in one factor and in their label."""
-    sets: dict[str, list[Sentence]] = {}
-    for each in suite.sentences:
-        sets.setdefault(each.tags["set"], []).append(each)
-    found = [pair for some in sets.values() for pair in _pairs(some)]
+    found = minimal_pairs(replace(suite, contrasts=()), FACTORS).contrasts
     if not found:
         raise SuiteError(f"suite {suite.name!r} has no two sentences of a set that differ in one factor and in label")
-    return Suite(f"{suite.name}, pairs", suite.sentences, tuple(found))
-
-
-def _pairs(sentences: Sequence[Sentence]) -> Iterator[Contrast]:
-    for one, other in combinations(sentences, 2):
-        differing = [name for name in FACTORS if one.tags[name] != other.tags[name]]
-        if len(differing) == 1 and one.label != other.label and one.text != other.text:
-            better, worse = (one, other) if one.label else (other, one)
-            tags = {ENVIRONMENT: one.tags[ENVIRONMENT], CHANGED: differing[0], "item": one.tags["set"]}
-            yield Contrast(better.id, worse.id, tags)
+    return Suite(f"{suite.name}, pairs", suite.sentences, found)
 
 
 def with_factors(suite: Suite) -> Suite:

@@ -17,14 +17,15 @@ from pathlib import Path
 from typing import Any
 
 from acceptability import registry
-from acceptability.errors import EngineError, ModelError, TrainError
-from acceptability.scoring import as_engine, score
+from acceptability.errors import ModelError, TrainError
+from acceptability.scoring import score
 from acceptability.studies.npi_data import ENVIRONMENT, material
 from acceptability.studies.npi_plan import Planned, Size, Taught, planned, taught_models
 from acceptability.suites import load_suite
 from acceptability.train.checkpoint import atomic
 from acceptability.train.classifiers.configurations import OTHER, chosen, some_of
 from acceptability.train.classifiers.course import teach
+from acceptability.train.classifiers.restarts import side_by_side
 from acceptability.train.tick import Tell, Tick
 from acceptability.types import Sentence, Suite
 
@@ -115,15 +116,12 @@ def _ended(
     """Return what went wrong when all trainings have ended."""
     if not tasks:
         return []
-    runner: Any = as_engine(engine)
-    if not hasattr(runner, "calls"):
-        raise EngineError(f"the engine {engine!r} scores, but cannot run a training. Take local, or ray.")
 
     def hear(place: int, tick: Tick) -> None:
         tell(replace(tick, stage=f"{tasks[place].run.folder}: {tick.stage}"))
 
     problems, done = [], 0
-    with closing(runner.calls(function, tasks, workers=workers, hear=hear)) as outcomes:
+    with closing(side_by_side(function, tasks, workers=workers, engine=engine, hear=hear)) as outcomes:
         for outcome in outcomes:
             done += 1
             name = tasks[outcome.place].run.folder

@@ -11,6 +11,8 @@ from itertools import combinations
 from acceptability.types import Contrast, Sentence, Suite, contrast
 
 _ITEMS = ("set", "item", "paradigm")
+VARIED = "varied"
+"""The tag of a pair that names the factor in which it differs."""
 
 
 def minimal_pairs(suite: Suite, factors: Sequence[str]) -> Suite:
@@ -35,8 +37,8 @@ def _pairs(members: Sequence[Sentence], factors: Sequence[str]) -> list[Contrast
     made = []
     for first, second in combinations(members, 2):
         varied = [factor for factor in factors if first.tags[factor] != second.tags[factor]]
-        if first.label != second.label and len(varied) == 1:
+        if first.label != second.label and first.text != second.text and len(varied) == 1:
             better, worse = (first, second) if first.label else (second, first)
             plain = contrast(better, worse)
-            made.append(Contrast(plain.better, plain.worse, {**plain.tags, "varied": varied[0]}))
+            made.append(Contrast(plain.better, plain.worse, {**plain.tags, VARIED: varied[0]}))
     return made

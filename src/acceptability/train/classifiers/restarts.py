@@ -12,7 +12,7 @@ which returns the recipe with hyper-parameters drawn by a seed. Each run then dr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -20,6 +20,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from acceptability.engine.processes import Call, Hear, Outcome
 from acceptability.errors import EngineError, TrainError
 from acceptability.protocols import Engine
 from acceptability.scoring import as_engine, as_suite
@@ -178,21 +179,29 @@ def carried_out(
 ) -> list[Run]:
     """Return the runs when all have ended, in the order of the tasks, also those that failed."""
     _check_count("workers", 1 if workers is None else workers)
-    runner: Any = as_engine(engine)
-    if not hasattr(runner, "calls"):
-        raise EngineError(f"the engine {engine!r} scores, but cannot run a training. Take local, or ray.")
 
     def hear(place: int, tick: Tick) -> None:
         tell(replace(tick, stage=f"{tasks[place].out.name}: {tick.stage}"))
 
     ended: dict[int, Run] = {}
     tell(Tick("runs", 0, len(tasks)))
-    with closing(runner.calls(_taught, tasks, workers=workers, hear=hear)) as outcomes:
+    with closing(side_by_side(_taught, tasks, workers=workers, engine=engine, hear=hear)) as outcomes:
         for outcome in outcomes:
             ended[outcome.place] = run = _run(tasks[outcome.place], outcome.value, outcome.problem)
             tell(Tick(f"{run.name}: {FAILED if run.problem else FINISHED}", 1, 1))
             tell(Tick("runs", len(ended), len(tasks)))
     return [ended[place] for place in range(len(tasks))]
+
+
+def side_by_side(
+    function: Call, items: Sequence[Any], *, workers: int | None, engine: str | Engine, hear: Hear
+) -> Generator[Outcome, None, None]:
+    """Return how the calls of a function end that teaches, wherever the engine runs them."""
+    runner: Any = as_engine(engine)
+    if not hasattr(runner, "calls"):
+        raise EngineError(f"the engine {engine!r} scores, but cannot run a training. Take local, or ray.")
+    found: Generator[Outcome, None, None] = runner.calls(function, items, workers=workers, hear=hear)
+    return found
 
 
 def _taught(task: Task, tell: Tell) -> dict[str, Any]:
