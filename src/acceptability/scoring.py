@@ -6,6 +6,7 @@ What a model has said before comes from the store; what it says now is kept ther
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -82,7 +83,7 @@ def scored(
         by_region: Add the log-probability of each region, under ``id#region``.
     """
     suite, asked = as_suite(suite), _asked_model(model, engine)
-    makers = [_Scorer(load_reduction(each) if each else None) for each in reductions]
+    makers = [_Scorer(load_reduction(each) if each else None, len(suite.sentences)) for each in reductions]
     parts = RegionScores(suite) if by_region else None
     with closing(_said(asked, suite, region, progress)) as batches:
         for batch in batches:
@@ -102,9 +103,9 @@ class _Scorer:
     A sentence that was weighed against several rivals gets the mean.
     """
 
-    def __init__(self, reduction: Reduction | None) -> None:
+    def __init__(self, reduction: Reduction | None, sentences: int) -> None:
         self.reduction = reduction
-        self.values: dict[int, float] = {}
+        self.values = array("d", [math.nan]) * sentences
         self.several: dict[int, list[float]] = {}
         self.lacking = self.units = 0
 
@@ -114,7 +115,7 @@ class _Scorer:
         self.reduction = reduction
         for place, said in batch:
             value = reduction(said)
-            if place in values:
+            if not math.isnan(values[place]):
                 self.several.setdefault(place, [values[place]]).append(value)
             values[place] = value
         if against := against_unigrams(reduction):

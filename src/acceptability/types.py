@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acceptability.errors import ScoreError, SuiteError, shorten
-from acceptability.signature import fingerprint
+from acceptability.signature import fingerprint_of_lines
 
 Floats: TypeAlias = NDArray[np.float64]
 Tags: TypeAlias = Mapping[str, str]
@@ -140,9 +140,10 @@ class Suite:
     @cached_property
     def hash(self) -> str:
         """A fingerprint of all that the suite says; its name and its order are not part of it."""
-        rows = sorted(_canonical(each) for each in self.sentences)
-        pairs = sorted(json.dumps([each.better, each.worse, sorted(each.tags.items())]) for each in self.contrasts)
-        return fingerprint("\n".join(part).encode() for part in (rows, pairs))
+        # Rows are put in alphabetical order, for which their beginnings suffice: no two are alike.
+        sentences = sorted(self.sentences, key=lambda each: json.dumps(each.id))
+        contrasts = sorted(self.contrasts, key=lambda each: json.dumps([each.better, each.worse]))
+        return fingerprint_of_lines(lambda: map(_canonical, sentences), lambda: map(_canonical_pair, contrasts))
 
     @property
     def signature(self) -> str:
@@ -172,6 +173,10 @@ def _canonical(each: Sentence) -> str:
         sorted(each.tags.items()),
     ]
     return json.dumps(row, ensure_ascii=True)
+
+
+def _canonical_pair(each: Contrast) -> str:
+    return json.dumps([each.better, each.worse, sorted(each.tags.items())])
 
 
 def _framed(part: str) -> bytes:

@@ -40,7 +40,7 @@ from acceptability.measuring import checked_measures
 from acceptability.protocols import Measure
 from acceptability.report.rows import check_rows_file, write_sheet
 from acceptability.report.table import comparison_table
-from acceptability.store.runs import rows_of_units, save_run
+from acceptability.store.runs import UnitRows, save_run
 from acceptability.types import Scores, Suite
 
 
@@ -91,13 +91,12 @@ def command(
     if pairs:
         _write_differing(pairs, loaded, measures, given)
     overall = [each for each in found if not each.group]
-    units = [
-        row
+    parts = [
+        (part, {"suite": each.suite, "measure": each.measure, "model": name})
         for each in overall
         for name, part in zip((each.first, each.second), each.units, strict=True)
-        for row in rows_of_units(part, {"suite": each.suite, "measure": each.measure, "model": name})
     ]
-    run = save_run("compare", arguments(), rows, units, [each.signature for each in overall])
+    run = save_run("compare", arguments(), rows, UnitRows(parts), [each.signature for each in overall])
     saved(run)
     report_run(report, run, [loaded])
 

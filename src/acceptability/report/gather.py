@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -50,6 +50,17 @@ TEXTS = (
 )
 NUMBERS = ("layer", "size", "value", "low", "high", "n", "difference", "r", "p", "directionality", "repulsion")
 """What a report takes for a text, or for a number, where a row has it."""
+
+
+def _is_number(cell: object) -> bool:
+    return isinstance(cell, int | float) and not isinstance(cell, bool) and math.isfinite(cell)
+
+
+_EXPECTED: Mapping[str, tuple[str, Callable[[object], bool]]] = {
+    **dict.fromkeys(TEXTS, ("a text", lambda cell: isinstance(cell, str))),
+    **dict.fromkeys(NUMBERS, ("a number", _is_number)),
+    "agrees": ("true or false, or null", lambda cell: isinstance(cell, bool)),
+}
 
 
 @dataclass(frozen=True)
@@ -172,31 +183,50 @@ def _file(path: Path) -> tuple[Told, list[Row], list[Row]]:
 
 
 def _rows(path: Path) -> list[Row]:
-    return _checked(_json(path), path)
+    """Return the rows of a run's file. A text that stands in many of them is held once."""
+    texts: dict[str, str] = {}
+    rows = _by_line(path) or _checked(_json(path), path)
+    return [{name: _held_once(cell, texts) for name, cell in row.items()} for row in rows]
 
 
-def _checked(content: object, path: Path) -> list[Row]:
+def _held_once(cell: Any, texts: dict[str, str]) -> Any:
+    return texts.setdefault(cell, cell) if isinstance(cell, str) else cell
+
+
+def _by_line(path: Path) -> Iterator[Row] | None:
+    """Return a stream of rows that stand in a line each, as a run is saved; None if they do not."""
+    try:
+        with path.open(encoding="utf-8", errors="surrogatepass") as lines:
+            is_by_line = next(lines, "").endswith("},\n")
+    except (OSError, ValueError) as error:
+        raise ReportError(f"cannot read {path}: {error}") from error
+    return _read_lines(path) if is_by_line else None
+
+
+def _read_lines(path: Path) -> Iterator[Row]:
+    with path.open(encoding="utf-8", errors="surrogatepass") as lines:
+        for place, line in enumerate(lines, start=1):
+            try:
+                [row] = json.loads(f"[{line.rstrip().removeprefix('[').removesuffix(']').removesuffix(',')}]")
+            except (ValueError, RecursionError) as error:
+                raise ReportError(f"cannot read {path}, line {place}: {error}") from error
+            yield from _checked([row], path, place)
+
+
+def _checked(content: object, path: Path, first: int = 1) -> list[Row]:
     if not isinstance(content, list) or not all(isinstance(row, dict) for row in content):
         raise ReportError(f"{path}: expected a list of rows, as --json prints it")
-    for place, row in enumerate(content, start=1):
-        _check_row(row, f"{path}, row {place}")
+    for place, row in enumerate(content, start=first):
+        _check_row(row, path, place)
     return content
 
 
-def _check_row(row: Row, where: str) -> None:
+def _check_row(row: Row, path: Path, place: int) -> None:
     """Refuse a row whose names are no texts, or whose numbers are none."""
-    for name in TEXTS:
-        if not isinstance(row.get(name), str | None):
-            raise ReportError(f"{where}: {name} is {shorten(repr(row[name]))}; expected a text")
-    for name in NUMBERS:
-        if row.get(name) is not None and not _is_number(row[name]):
-            raise ReportError(f"{where}: {name} is {shorten(repr(row[name]))}; expected a number")
-    if not isinstance(row.get("agrees"), bool | None):
-        raise ReportError(f"{where}: agrees is {shorten(repr(row['agrees']))}; expected true or false, or null")
-
-
-def _is_number(cell: object) -> bool:
-    return isinstance(cell, int | float) and not isinstance(cell, bool) and math.isfinite(cell)
+    for name, cell in row.items():
+        if cell is not None and (expected := _EXPECTED.get(name)) and not expected[1](cell):
+            where = f"{path}, row {place}: {name}"
+            raise ReportError(f"{where} is {shorten(repr(cell))}; expected {expected[0]}")
 
 
 def _json(path: Path) -> Any:

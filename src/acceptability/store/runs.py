@@ -11,10 +11,11 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TextIO
 
 from acceptability import __version__
 from acceptability.errors import StoreError
@@ -48,17 +49,21 @@ def runs_folder() -> Path:
 
 
 def save_run(command: str, arguments: str, rows: Sequence[Row], units: Iterable[Row], signatures: Iterable[str]) -> Run:
-    """Save what a command computed, and return the run with its new id."""
+    """Save what a command computed, and return the run with its new id.
+
+    Args:
+        units: The rows that the results rest on; they are gone through several times.
+    """
     now = datetime.now(UTC)
     name = f"{now:%Y%m%d-%H%M%S-%f}-{command}-{secrets.token_hex(2)}"
     run = Run(name, command, arguments, now.isoformat(timespec="seconds"), __version__, len(rows), tuple(signatures))
     draft = runs_folder() / f".{name}.{os.getpid()}"
     try:
         draft.mkdir(parents=True)
-        about = dict(vars(run).items())
-        _write_json(draft / "run.json", about, indent=1)
+        with _opened(draft / "run.json") as out:
+            out.write(_as_json(dict(vars(run).items()), indent=1))
         _write(draft / "results", rows)
-        _write(draft / "units", list(units))
+        _write(draft / "units", units)
         draft.rename(run.folder)
     except OSError as error:
         shutil.rmtree(draft, ignore_errors=True)
@@ -89,40 +94,56 @@ def _read(path: Path) -> Run:
     return run
 
 
-def unit_rows(results: Iterable[Result]) -> list[Row]:
-    """Return the rows that ungrouped results rest on, flat."""
-    return [
-        row
-        for result in results
-        if result.units is not None and result.group is None
-        for row in rows_of_units(
-            result.units,
-            {"suite": result.suite, "measure": result.measure, "model": result.model, "reduction": result.reduction},
-        )
-    ]
+@dataclass(frozen=True)
+class UnitRows:
+    """The rows that results rest on, flat, each made when it is asked for: there may be millions."""
+
+    parts: Sequence[tuple[Units, Row]]
+
+    def __iter__(self) -> Iterator[Row]:
+        """Yield each row, with what is said about all of its kind."""
+        for units, about in self.parts:
+            for place, name in enumerate(units.ids):
+                columns = {column: float(values[place]) for column, values in units.columns.items()}
+                yield {
+                    **about,
+                    "unit": name,
+                    **columns,
+                    **{f"tag/{tag}": said for tag, said in units.tags[place].items()},
+                }
 
 
-def rows_of_units(units: Units, about: Row) -> list[Row]:
-    """Return units as flat rows, each with what is said about all of them."""
-    return [
-        {**about, "unit": name}
-        | {column: float(values[place]) for column, values in units.columns.items()}
-        | {f"tag/{tag}": value for tag, value in units.tags[place].items()}
-        for place, name in enumerate(units.ids)
-    ]
+def unit_rows(results: Iterable[Result]) -> UnitRows:
+    """Return the rows that ungrouped results rest on."""
+    about = ("suite", "measure", "model", "reduction")
+    return UnitRows(
+        [
+            (result.units, {name: getattr(result, name) for name in about})
+            for result in results
+            if result.units is not None and result.group is None
+        ]
+    )
 
 
-def _write(path: Path, rows: Sequence[Row]) -> None:
-    """Write rows twice: NAME.json and NAME.csv."""
-    _write_json(path.with_suffix(".json"), rows)
-    header = list(dict.fromkeys(name for row in rows for name in row))
-    with path.with_suffix(".csv").open("w", encoding="utf-8", errors="backslashreplace", newline="") as out:
-        writer = csv.DictWriter(out, header, restval="")
+def _write(path: Path, rows: Iterable[Row]) -> None:
+    """Write rows twice, one after another: NAME.json and NAME.csv."""
+    names: dict[str, None] = {}
+    with _opened(path.with_suffix(".json")) as out:
+        out.write("[")
+        for number, row in enumerate(rows):
+            names.update(dict.fromkeys(row))
+            out.write((",\n" if number else "") + _as_json(row))
+        out.write("]\n")
+    with _opened(path.with_suffix(".csv")) as out:
+        writer = csv.DictWriter(out, list(names), restval="")
         writer.writeheader()
         writer.writerows(rows)
 
 
-def _write_json(path: Path, content: object, indent: int | None = None) -> None:
-    """Write JSON; half of a surrogate pair, as in the name of a file, is written as JSON escapes it."""
-    text = json.dumps(content, ensure_ascii=False, allow_nan=False, indent=indent)
-    path.write_text(text, encoding="utf-8", errors="backslashreplace")
+def _opened(path: Path) -> TextIO:
+    """Open a file to write; half of a surrogate pair, as in the name of a file, is written as JSON escapes it."""
+    return path.open("w", encoding="utf-8", errors="backslashreplace", newline="")
+
+
+def _as_json(content: object, indent: int | None = None) -> str:
+    return json.dumps(content, ensure_ascii=False, allow_nan=False, indent=indent)

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import altair as alt
 
+from acceptability.report.figures.correlations import heat
 from acceptability.report.figures.panel import Chart, Panel, chart, faceted, listed
 from acceptability.report.gather import Material, Row, model_name
 from acceptability.types import Suite
 
-SUMMARY = "Each value with its confidence interval."
+SUMMARY = "Each value, with its confidence interval."
 BY_GROUP = (
     "The value of each group with its confidence interval. A dashed line is chance, where a measure has one; a black "
     "or white tick is the share of contrasts that people's mean ratings put in the same order, where there are ratings."
@@ -24,6 +25,11 @@ _CHANCE = {
 }
 """What guessing earns."""
 
+_MOST_SUITES = 20
+"""How many suites of a summary have an axis each."""
+
+_SHOWN = ["model:N", "value:Q", "low:Q", "high:Q", "n:Q"]
+
 
 def chance(measure: str) -> float | None:
     """Return what guessing earns under a measure; None where that is not known.
@@ -35,7 +41,7 @@ def chance(measure: str) -> float | None:
 
 
 def summaries(material: Material) -> Iterator[Panel]:
-    """Yield all values over all rows, in one figure."""
+    """Yield all values over all rows: in one figure, or in a heat map for each measure where suites are many."""
     rows = [
         {"suite": row["suite"], "measure": row["measure"], "model": model_name(row)}
         | {name: row[name] for name in ("value", "low", "high", "n")}
@@ -43,22 +49,48 @@ def summaries(material: Material) -> Iterator[Panel]:
         for row in material.results
         if not row.get("group") and row["value"] is not None
     ]
-    if rows:
-        best = max(rows, key=lambda row: row["value"])
-        said = f"{len(rows)} values of {listed([row['model'] for row in rows])}. "
-        yield Panel("Summary", rows, f"{said}The highest is {best['value']:.3f}, of {best['model']} ({best['what']}).")
+    if not _are_many(rows):
+        yield from ([Panel("Summary", rows, _summary_alt(rows))] if rows else [])
+        return
+    measures = dict.fromkeys(row["measure"] for row in rows)
+    for measure in measures:
+        some = [row for row in rows if row["measure"] == measure]
+        yield Panel(f"Summary, {measure}", some, _summary_alt(some), "Point at a value to see its interval.")
+
+
+def _are_many(rows: Sequence[Row]) -> bool:
+    """Tell whether there are too many suites for an axis each."""
+    return len({row["suite"] for row in rows}) > _MOST_SUITES
+
+
+def _summary_alt(rows: Sequence[Row]) -> str:
+    best = max(rows, key=lambda row: row["value"])
+    said = f"{len(rows)} values of {listed([row['model'] for row in rows])}. "
+    return f"{said}The highest is {best['value']:.3f}, of {best['model']} ({best['what']})."
 
 
 def summary(rows: Sequence[Row]) -> Chart:
-    """Return a dot with an interval for each model, one axis for each measure."""
+    """Return a dot with an interval for each model, one axis for each measure; many suites make a heat map."""
+    if _are_many(rows):
+        return _heat_map(rows)
     x = alt.X("value:Q", title="value", scale=alt.Scale(zero=False, nice=True))
     base = chart().encode(y=alt.Y("model:N", title=None, sort=None), color=alt.Color("model:N", legend=None, sort=None))
-    shown = ["model:N", "value:Q", "low:Q", "high:Q", "n:Q"]
     layers = alt.layer(
         base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title="value"), x2="high:Q"),
-        base.mark_point(filled=True, size=60).encode(x=x, tooltip=shown),
+        base.mark_point(filled=True, size=60).encode(x=x, tooltip=_SHOWN),
     ).properties(width=330)
     return faceted(layers, "what", columns=2).resolve_scale(x="independent", y="independent")
+
+
+def _heat_map(rows: Sequence[Row]) -> Chart:
+    low, high = (pick(row["value"] for row in rows) for pick in (min, max))
+    return heat(
+        x=alt.X("model:N", title=None, sort=None, axis=alt.Axis(labelAngle=-35)),
+        y=alt.Y("suite:N", title=None, sort=None),
+        value="value",
+        domain=(-1.0, 1.0) if -1 <= low < 0 and high <= 1 else (min(0.0, low), max(1.0, high)),
+        tooltip=["suite:N", *_SHOWN],
+    )
 
 
 def groups(material: Material) -> Iterator[Panel]:

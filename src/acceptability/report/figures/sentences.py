@@ -20,6 +20,9 @@ RATINGS = (
 _MOST = 1500
 """How many sentences of a model a strip plot shows; more would only be a blot."""
 
+_MOST_POINTS = 100_000
+"""How many points all strip plots of a page show together, so that it stays a page."""
+
 _LABELS = {0.0: "unacceptable", 1.0: "acceptable"}
 
 
@@ -31,8 +34,9 @@ def strips(material: Material) -> Iterator[Panel]:
         is_plain = "score" in row and "label" in row and row.get("reduction") in ("lp()", "")
         if is_plain and chosen.setdefault(row["suite"], row["measure"]) == row["measure"]:
             found[row["suite"]][model_name(row)].append(row)
+    most = min(_MOST, max(1, _MOST_POINTS // max(1, sum(map(len, found.values())))))
     for suite, models in found.items():
-        kept = _sample(next(iter(models.values())))
+        kept = _sample(next(iter(models.values())), most)
         rows = [row for model, members in models.items() for row in _points(model, members, kept)]
         total = max(map(len, models.values()))
         note = f"A sample of {len(kept):,} of {total:,} sentences (seed 0)." if len(kept) < total else ""
@@ -41,7 +45,7 @@ def strips(material: Material) -> Iterator[Panel]:
         yield Panel(f"Surprisal by class, {suite}", rows, said, note)
 
 
-def _sample(rows: Sequence[Row]) -> set[str]:
+def _sample(rows: Sequence[Row], most: int) -> set[str]:
     """Return the ids of sentences that are shown: whole sets, by a seed."""
     sets: dict[str, list[str]] = defaultdict(list)
     for row in rows:
@@ -50,7 +54,7 @@ def _sample(rows: Sequence[Row]) -> set[str]:
     random.Random(0).shuffle(names)
     kept: set[str] = set()
     for name in names:
-        if kept and len(kept) + len(sets[name]) > _MOST:
+        if kept and len(kept) + len(sets[name]) > most:
             break
         kept.update(sets[name])
     return kept
