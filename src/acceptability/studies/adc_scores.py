@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from acceptability.errors import ScoreError
 from acceptability.measures.delta import ADC
 from acceptability.measures.rows import scores_z
@@ -41,6 +43,8 @@ class Published:
 
     suite: Suite
     judges: Mapping[str, Judge]
+    deltas: Mapping[str, Floats]
+    """People's gaps and each model's, as the paper's own file of pairs has them."""
 
     def z(self, name: str) -> Mapping[str, float]:
         """Return a model's scores in z units, by sentence."""
@@ -48,7 +52,7 @@ class Published:
         return judge.scores.values if judge.in_z else scores_z(self.suite, judge.scores)
 
     def gaps(self) -> dict[str, Floats]:
-        """Return people's gaps and each model's, in z units, over the same contrasts."""
+        """Return people's gaps and each model's, in z units, from ratings and scores of sentences."""
         units = {name: judge.adc(5).units(self.suite, judge.scores) for name, judge in self.judges.items()}
         human = next(iter(units.values()))["human_gap"]
         return {"human": human} | {name: each["gap"] for name, each in units.items()}
@@ -65,7 +69,7 @@ def load() -> Published:
         SLOR: Judge(_trigram(files[_PAIRS], "slor"), True),
         LOGPROB: Judge(_trigram(files[_PAIRS], "logProb"), True),
     }
-    return Published(load_suite("li_adger"), judges)
+    return Published(load_suite("li_adger"), judges, _deltas(files[_PAIRS]))
 
 
 def _berts(files: Mapping[str, bytes], kind: str, names: tuple[str, ...]) -> Iterator[tuple[str, Judge]]:
@@ -74,6 +78,15 @@ def _berts(files: Mapping[str, bytes], kind: str, names: tuple[str, ...]) -> Ite
     for size, name in zip(SIZES, names, strict=True):
         column = f"bert-{size}_{kind}"
         yield name, Judge(Scores({row["id"]: float(row[column]) for row in rows}, column), False)
+
+
+def _deltas(content: bytes) -> dict[str, Floats]:
+    """Return the gaps that stand in the file with a row for each pair; two pairs were not rated, and have none."""
+    columns = {"human": "human_judge_delta", SLOR: "slor_zscore-delta", LOGPROB: "logProb_zscore-delta"}
+    for kind, names in (("mlm", MLM), ("acc", COLA)):
+        columns |= {name: f"bert-{size}_{kind}_zscore-delta" for size, name in zip(SIZES, names, strict=True)}
+    rows = [row for _, row in dict_rows(content, _PAIRS) if row[columns["human"]]]
+    return {name: np.array([float(row[column]) for row in rows]) for name, column in columns.items()}
 
 
 def _trigram(content: bytes, column: str) -> Scores:
