@@ -39,8 +39,10 @@ def _answered(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def _until(child: int, job: dict[str, Any]) -> int | None:
-    """Wait until some seconds after so many bytes were noted; return the status of a run that ends before."""
-    while Path(job["notes"]).stat().st_size < job.get("bytes", 0):
+    """Wait until some seconds after so many bytes were noted, and a file is there; return the status of a run that
+    ends before.
+    """
+    while Path(job["notes"]).stat().st_size < job.get("bytes", 0) or not Path(job.get("when", "/")).exists():
         if found := _ended(child):
             return found[1]
         time.sleep(_STEP)

@@ -86,7 +86,7 @@ class Driver:
         assert self._process.stdout.readline() == "ready\n"
 
     def run(self, home: Path, arguments: Sequence[str], **how: object) -> Done:
-        """Run a command; ``signal`` ends it ``after`` some seconds, counted from when ``bytes`` have been noted."""
+        """Run a command; ``signal`` ends it ``after`` some seconds, once ``bytes`` are noted and ``when`` is there."""
         out, err, notes = (self.folder / name for name in ("out", "err", "notes"))
         notes.write_bytes(b"")
         job = {"arguments": list(arguments), "env": {"ACCEPTABILITY_HOME": str(home)}, **how}

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from acceptability import registry
-from acceptability.errors import AcceptabilityError, CorpusError, ModelError, SpellingError, StoreError, SuiteError
+from acceptability.errors import AcceptabilityError, CorpusError, ModelError, StoreError, SuiteError
 from acceptability.generate.lines import key_lines
 from acceptability.generate.phenomena import generated_suite
 from acceptability.generate.reading import read_paradigms
@@ -254,12 +254,6 @@ def test_code_in_a_file_of_weights_is_never_run(options: str, tmp_path: Path) ->
     assert not (tmp_path / "harm").exists()
     pickle.loads((folder / "pytorch_model.bin").read_bytes())  # noqa: S301
     assert (tmp_path / "harm").exists(), "the file does no harm, and the test shows nothing"
-
-
-def test_code_of_a_checkpoint_has_no_option_that_runs_it() -> None:
-    for kind in ("causal", "masked", "seq2seq", "classifier"):
-        with pytest.raises(SpellingError, match="trust_remote_code"):
-            registry.build(registry.find("model", kind), kind, ["x"], {"trust_remote_code": True})
 
 
 def test_an_error_on_the_command_line_is_one_line_without_commands_to_the_terminal(tmp_path: Path) -> None:

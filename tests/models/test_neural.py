@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -267,6 +268,63 @@ def test_pickle_weights_are_refused_unless_asked_for(causal_dir: Path, tmp_path:
     assert said(trusted, TEXTS) == pytest.approx(said(load_model(f"causal:{causal_dir}"), TEXTS), abs=1e-5)
 
 
+OWN_CODE = """
+from pathlib import Path
+from transformers import GPT2Config, GPT2LMHeadModel
+
+Path({told!r}).write_text("the code of the model ran")
+
+class OwnConfig(GPT2Config):
+    model_type = "own"
+
+class Own(GPT2LMHeadModel):
+    config_class = OwnConfig
+"""
+
+
+@pytest.fixture
+def own_code(causal_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """A model with a module of its own, and the file that the module writes when it runs."""
+    from transformers import dynamic_module_utils
+
+    monkeypatch.setattr(dynamic_module_utils, "HF_MODULES_CACHE", str(tmp_path / "modules"))
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    folder, told = tmp_path / "own", tmp_path / "told"
+    shutil.copytree(causal_dir, folder)
+    (folder / "own.py").write_text(OWN_CODE.format(told=str(told)))
+    config = json.loads((folder / "config.json").read_text())
+    names = {"AutoConfig": "own.OwnConfig", "AutoModelForCausalLM": "own.Own"}
+    (folder / "config.json").write_text(json.dumps(config | {"model_type": "own", "auto_map": names}))
+    return folder, told
+
+
+def test_code_of_a_model_runs_only_where_it_is_asked_for(
+    own_code: tuple[Path, Path], causal_dir: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder, told = own_code
+    for kind in ("causal", "classifier"):
+        with pytest.raises(ModelError, match="own needs Python code .* trust_remote_code=True"):
+            said(load_model(f"{kind}:{folder}"), TEXTS)
+    assert not told.exists()
+    assert "own.py" not in caplog.text
+    trusted = load_model(f"causal:{folder}(trust_remote_code=True)")
+    assert said(trusted, TEXTS) == pytest.approx(said(load_model(f"causal:{causal_dir}"), TEXTS), abs=1e-5)
+    assert told.exists()
+    assert "its own code may run: own.py" in caplog.text
+    assert "trust_remote_code=True" in trusted.signature
+
+
+def test_other_code_is_another_model(own_code: tuple[Path, Path]) -> None:
+    folder, _ = own_code
+    before = load_model(f"causal:{folder}(trust_remote_code=True)").signature
+    with (folder / "own.py").open("a") as code:
+        code.write("# another line\n")
+    assert load_model(f"causal:{folder}(trust_remote_code=True)").signature != before
+    (folder / "own.py").write_text("raise AttributeError('gone')")
+    with pytest.raises(ModelError, match=r"the code that comes with own, in .*, fails: gone"):
+        load_model(f"causal:{folder}(trust_remote_code=True)").signature  # noqa: B018
+
+
 def test_a_checkpoint_without_the_head_is_not_filled_with_random_weights(masked_dir: Path) -> None:
     model = load_model(f"classifier:{masked_dir}")
     with pytest.raises(ModelError, match=r"no weights for .*classifier"):
@@ -320,6 +378,7 @@ def test_models_that_are_not_there(name: str, message: str) -> None:
         ("(variant=word_l2r)", "put quotes round word_l2r"),
         ("(bos=1)", "bos"),
         ("(allow_pickle='no')", "allow_pickle is 'no'; expected True or False"),
+        ("(trust_remote_code=1)", "trust_remote_code is 1; expected True or False"),
     ],
 )
 def test_wrong_options(options: str, message: str, masked_dir: Path) -> None:

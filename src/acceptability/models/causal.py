@@ -99,7 +99,7 @@ class Causal:
         """The files and whatever changes a forward pass; the start token is spelled out."""
         framing = {"preset": self.preset} if self.preset else {"bos": self.bos, "eos": self.eos}
         spaces = {"spaces": self.spaces} if self.spaces != "leading" else {}
-        return write(f"causal:{self.files.signature}", framing | spaces | {"dtype": self.dtype})
+        return write(f"causal:{self.files.signature}", {**framing, **spaces, "dtype": self.dtype, **self.files.options})
 
     @property
     def bos(self) -> str | None:
@@ -268,6 +268,7 @@ def open_model(
     dtype: str = "float32",
     device: str = "auto",
     allow_pickle: bool = False,
+    trust_remote_code: bool = False,
 ) -> Causal:
     """Return the causal model at a place."""
     if bos is not None and not isinstance(bos, str):
@@ -277,7 +278,7 @@ def open_model(
         if bos != "auto" or eos:
             raise ModelError(f"causal: preset={preset!r} says how a text is framed; leave bos and eos away")
     checked_choice("spaces", spaces, ("leading", "trailing"))
-    files = checkpoint("causal", place, allow_pickle=allow_pickle)
+    files = checkpoint("causal", place, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
     return Causal(files, bos, checked_bool("eos", eos), checked_dtype(dtype), device, preset, spaces)
 
 

@@ -52,7 +52,8 @@ class Classifier:
     @property
     def signature(self) -> str:
         """The files and whatever changes a forward pass."""
-        return write(f"classifier:{self.files.signature}", {"acceptable": self.acceptable, "dtype": self.dtype})
+        options = {"acceptable": self.acceptable, "dtype": self.dtype}
+        return write(f"classifier:{self.files.signature}", {**options, **self.files.options})
 
     @cached_property
     def net(self) -> Any:
@@ -112,6 +113,7 @@ def open_model(
     dtype: str = "float32",
     device: str = "auto",
     allow_pickle: bool = False,
+    trust_remote_code: bool = False,
 ) -> Classifier | SentenceClassifier:
     """Return the classifier at a place: one that was taught here, if its folder says so, else one of transformers."""
     if isinstance(acceptable, bool) or not isinstance(acceptable, int) or acceptable not in (0, 1):
@@ -120,7 +122,7 @@ def open_model(
         if acceptable != 1 or checked_dtype(dtype) != "float32":
             raise ModelError(f"classifier:{place} was taught here: 1 means acceptable, and it computes in float32 only")
         return open_folder(folder, device=device)
-    files = checkpoint("classifier", place, allow_pickle=allow_pickle)
+    files = checkpoint("classifier", place, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
     return Classifier(files, acceptable, checked_dtype(dtype), device)
 
 

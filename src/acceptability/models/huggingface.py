@@ -1,8 +1,9 @@
 """Hugging Face checkpoints: a folder, a GGUF file, or an id on the Hub; found, fingerprinted, opened.
 
 The Hub's files are taken at one commit, which stands in the signature; a folder's files
-are hashed. Code from a checkpoint is never run, and weights in pickle files, which can
-run code when read, are refused unless ``allow_pickle=True`` asks for them.
+are hashed. Code that comes with a checkpoint is run only where ``trust_remote_code=True`` asks
+for it, and weights in pickle files, which can run code when read, are refused unless
+``allow_pickle=True`` asks for them. Both say so in the log.
 """
 
 from __future__ import annotations
@@ -29,11 +30,25 @@ _TEXTS = ("*.json", "*.txt", "*.model", "*.jinja")
 _TOKENIZERS = ("tokenizer*", "vocab*", "*.model", "merges.txt")
 _SAFE = "*.safetensors"
 _PICKLE = "pytorch_model*.bin"
+_CODE = "*.py"
 _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?\Z")
 _PADDED_POSITIONS = ("roberta", "camembert", "xlm", "mpnet", "longformer")
 _DTYPES = ("float32", "bfloat16", "float16")
 
 _BUDGETS = {"cpu": 384, "cuda": 65_536}
+
+
+@dataclass(frozen=True)
+class Trust:
+    """What a user lets the files of a model do.
+
+    Args:
+        pickle: Whether weights may come from pickle files.
+        code: Whether Python code that comes with the model may run.
+    """
+
+    pickle: bool = False
+    code: bool = False
 
 
 @dataclass(frozen=True)
@@ -44,12 +59,17 @@ class Checkpoint:
     version: str
     folder: Path
     gguf: str | None
-    allow_pickle: bool
+    trust: Trust
 
     @property
     def signature(self) -> str:
         """The name and the commit or content hash."""
         return f"{self.name}@{self.version}"
+
+    @property
+    def options(self) -> dict[str, bool]:
+        """What of the files belongs into a signature besides: whether their own code computes the scores."""
+        return {"trust_remote_code": True} if self.trust.code else {}
 
     @cached_property
     def tokenizer(self) -> Any:
@@ -125,7 +145,7 @@ class Checkpoint:
 
     @property
     def _safety(self) -> bool | None:
-        return None if self.allow_pickle or self.gguf else True
+        return None if self.trust.pickle or self.gguf else True
 
     def _opened(self, opener: Callable[..., Any], **options: Any) -> Any:
         from safetensors import SafetensorError
@@ -133,52 +153,66 @@ class Checkpoint:
         try:
             if self.gguf:
                 options["gguf_file"] = self.gguf
-            return opener(self.folder, local_files_only=True, trust_remote_code=False, **options)
+            return opener(self.folder, local_files_only=True, trust_remote_code=self.trust.code, **options)
         except (OSError, ValueError, KeyError, RuntimeError, EOFError, UnpicklingError, SafetensorError) as error:
+            if not self.trust.code and "trust_remote_code" in str(error):
+                raise ModelError(
+                    f"{self.name} needs Python code that comes with it, in {self.folder}, and such code can do "
+                    "whatever you can. If you have read it and trust it, add the option trust_remote_code=True."
+                ) from error
             raise ModelError(f"cannot open the model {self.name} in {self.folder}: {reason(error)}") from error
+        except (ImportError, AttributeError, TypeError, SyntaxError) as error:
+            if not self.trust.code:
+                raise
+            raise ModelError(
+                f"the code that comes with {self.name}, in {self.folder}, fails: {reason(error)}"
+            ) from error
 
 
-def checkpoint(kind: str, place: str, *, allow_pickle: bool = False) -> Checkpoint:
+def checkpoint(kind: str, place: str, *, allow_pickle: bool = False, trust_remote_code: bool = False) -> Checkpoint:
     """Return the checkpoint at a place: a folder, a GGUF file, or ``owner/name@revision`` on the Hub."""
     if not place:
         raise ModelError(f"{kind}: which model? Write {kind}:FOLDER or {kind}:HUB_ID")
     checked_bool("allow_pickle", allow_pickle)
-    path = Path(place).expanduser()
+    checked_bool("trust_remote_code", trust_remote_code)
+    path, trust = Path(place).expanduser(), Trust(allow_pickle, trust_remote_code)
     needed = ("torch", "transformers", *(("gguf", "accelerate") if path.suffix == ".gguf" else ()))
     if not all(map(is_importable, needed)):
         raise MissingExtra(f"{kind}:{place}", " and ".join(needed), "'acceptability[neural]'")
     if path.suffix == ".gguf" and path.is_file():
-        return Checkpoint(path.name, files_hash([path]), path.parent, path.name, allow_pickle)
+        return Checkpoint(path.name, files_hash([path]), path.parent, path.name, Trust())
     if path.is_dir():
-        return _local(kind, path, allow_pickle)
+        return _local(kind, path, trust)
     bare, at, version = place.rpartition("@")
     if at and (Path(bare).is_dir() or bare.endswith(".gguf")):
-        found = checkpoint(kind, bare, allow_pickle=allow_pickle)
+        found = checkpoint(kind, bare, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
         if found.version != version:
             raise ModelError(f"{bare} has the content hash {found.version}, not {version}: it is another model")
         return found
     name, _, revision = place.partition("@")
     if path.is_absolute() or not _HUB_ID.match(name):
         raise ModelError(f"{kind}:{place}: there is no such folder, and it is no id on the Hugging Face Hub")
-    return _hub(kind, name, revision or None, allow_pickle)
+    return _hub(kind, name, revision or None, trust)
 
 
-def _local(kind: str, folder: Path, allow_pickle: bool) -> Checkpoint:
+def _local(kind: str, folder: Path, trust: Trust) -> Checkpoint:
     if not (folder / "config.json").is_file():
         raise ModelError(f"{folder} is no model of transformers: it has no config.json")
-    weights = list(folder.glob(_SAFE)) or (list(folder.glob(_PICKLE)) if allow_pickle else [])
+    weights = list(folder.glob(_SAFE)) or (list(folder.glob(_PICKLE)) if trust.pickle else [])
     if not weights:
         advice = _pickled(f"{kind}:{folder}") if any(folder.glob(_PICKLE)) else ""
         raise ModelError(f"{folder} has no *.safetensors weights.{advice}")
-    texts = [path for pattern in _TEXTS for path in folder.glob(pattern)]
-    _warn(folder, allow_pickle=allow_pickle)
-    return Checkpoint(folder.resolve().name, files_hash([*texts, *weights]), folder, None, allow_pickle)
+    texts = [path for pattern in (*_TEXTS, *([_CODE] if trust.code else [])) for path in folder.glob(pattern)]
+    _warn(folder, trust)
+    return Checkpoint(folder.resolve().name, files_hash([*texts, *weights]), folder, None, trust)
 
 
-def _warn(folder: Path, *, allow_pickle: bool) -> None:
-    """Say in the log that weights are read from pickle files."""
-    if allow_pickle and not any(folder.glob(_SAFE)):
+def _warn(folder: Path, trust: Trust) -> None:
+    """Say in the log that weights are read from pickle files, or that code is run."""
+    if trust.pickle and not any(folder.glob(_SAFE)):
         _log.warning("%s: its weights are pickle files; PyTorch reads numbers alone from them, and no code", folder)
+    if trust.code and (code := sorted(path.name for path in folder.glob(_CODE))):
+        _log.warning("%s: trust_remote_code=True, so that its own code may run: %s", folder, ", ".join(code))
 
 
 def _pickled(place: str) -> str:
@@ -188,25 +222,25 @@ def _pickled(place: str) -> str:
     )
 
 
-def _hub(kind: str, name: str, revision: str | None, allow_pickle: bool) -> Checkpoint:
+def _hub(kind: str, name: str, revision: str | None, trust: Trust) -> Checkpoint:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
     _log.info("looking for %s on the Hugging Face Hub", name)
     try:
-        wanted = [*_TEXTS, _SAFE, *([_PICKLE] if allow_pickle else [])]
+        wanted = [*_TEXTS, _SAFE, *([_PICKLE] if trust.pickle else []), *([_CODE] if trust.code else [])]
         folder = Path(snapshot_download(name, revision=revision, allow_patterns=wanted))
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError, RuntimeError) as error:
         raise ModelError(
             f"{kind}:{name}: there is no folder of that name, and the Hugging Face Hub gave nothing: {reason(error)}"
         ) from error
-    if not any(folder.glob(_SAFE)) and not (allow_pickle and any(folder.glob(_PICKLE))):
+    if not any(folder.glob(_SAFE)) and not (trust.pickle and any(folder.glob(_PICKLE))):
         raise ModelError(
             f"{name} has no *.safetensors weights on the Hub. If it has pickle weights and you trust them, "
             f"write {kind}:{name}(allow_pickle=True)."
         )
-    _warn(folder, allow_pickle=allow_pickle)
-    return Checkpoint(name, folder.name[:12], folder, None, allow_pickle)
+    _warn(folder, trust)
+    return Checkpoint(name, folder.name[:12], folder, None, trust)
 
 
 def _placed(device: str) -> str:

@@ -86,7 +86,8 @@ class Masked:
     @property
     def signature(self) -> str:
         """The files and whatever changes a forward pass."""
-        return write(f"masked:{self.files.signature}", {"variant": self.variant, "dtype": self.dtype})
+        options = {"variant": self.variant, "dtype": self.dtype}
+        return write(f"masked:{self.files.signature}", {**options, **self.files.options})
 
     @property
     def net(self) -> Any:
@@ -235,9 +236,10 @@ def open_model(
     dtype: str = "float32",
     device: str = "auto",
     allow_pickle: bool = False,
+    trust_remote_code: bool = False,
 ) -> Masked:
     """Return the masked model at a place."""
     if preset is not None:  # minicons frames and scores as we do by default
         checked_choice("preset", preset, ("minicons",))
-    files = checkpoint("masked", place, allow_pickle=allow_pickle)
+    files = checkpoint("masked", place, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
     return Masked(files, checked_choice("variant", variant, VARIANTS), checked_dtype(dtype), device)

@@ -131,7 +131,7 @@ class Seq2Seq:
     def signature(self) -> str:
         """The files and whatever changes a forward pass."""
         options = {"variant": self.variant, "eos": self.eos, "dtype": self.dtype}
-        return write(f"seq2seq:{self.files.signature}", options)
+        return write(f"seq2seq:{self.files.signature}", {**options, **self.files.options})
 
     @property
     def net(self) -> Any:
@@ -297,10 +297,11 @@ def open_model(
     dtype: str = "float32",
     device: str = "auto",
     allow_pickle: bool = False,
+    trust_remote_code: bool = False,
 ) -> Seq2Seq:
     """Return the encoder-decoder model at a place."""
     checked_choice("variant", variant, VARIANTS)
     if checked_bool("eos", eos) and variant == "pll":
         raise ModelError("seq2seq: variant='pll' scores no end token; leave eos=True away")
-    files = checkpoint("seq2seq", place, allow_pickle=allow_pickle)
+    files = checkpoint("seq2seq", place, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
     return Seq2Seq(files, variant, eos, checked_dtype(dtype), device)

@@ -46,7 +46,7 @@ def figure_1(data: Published, values: Values) -> Iterator[Cell]:
     for row, column in product(_FIGURE_1, repeat=2):
         theirs = Printed(f"{pearson(data.deltas[row], data.deltas[column]):.2g}", origin=_DRAWN)
         key = "Figure 1", row, column
-        yield beside({key: theirs} | values, key, pearson(gaps[row], gaps[column]), SOURCE)
+        yield beside({key: theirs, **values}, key, pearson(gaps[row], gaps[column]), SOURCE)
     chances = {pair: chance(gaps[pair[0]], gaps[pair[1]]) for pair in combinations(_FIGURE_1, 2)}
     above = [f"{first} with {second} {p:.2g}" for (first, second), p in chances.items() if p >= 0.0001]
     note = f"not below .0001: {len(above)} of {len(chances)} ({'; '.join(above)})"

@@ -144,7 +144,7 @@ def opened(opener: Any, files: Checkpoint, config: Any) -> tuple[Any, set[str]]:
     from safetensors import SafetensorError
 
     place: dict[str, Any] = {"gguf_file": files.gguf} if files.gguf else {}
-    if not files.gguf and not files.allow_pickle:
+    if not files.gguf and not files.trust.pickle:
         place["use_safetensors"] = True
     try:
         net, info = opener.from_pretrained(
