@@ -4,8 +4,9 @@
     python -m bench.size --model 'mini-causal(device="cuda")' --sizes 100000 1000000
 
 The sentences are those of ``generate npi``, seed after seed, each with a name of its own. Every size is a process of
-its own with an empty store, and runs the command as a user types it. *Suite* is what the process holds when the file is
-read; *above* is how much more it holds at its peak after that: the model, the scores, the measures and the saved run.
+its own with an empty store, and runs the command as a user types it. *CPU* are seconds of a processor, which other work
+on the machine changes less. *Suite* is what the process holds when the file is read; *above* is how much more
+it holds at its peak after that: the model, the scores, the measures and the saved run.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 out.writelines(islice(lines, size))
             rows.append(_in_a_process(part, given.model))
             print(
-                aligned([("sentences", "reading s", "evaluating s", "suite", "above"), *map(_cells, rows)]), flush=True
+                aligned([("sentences", "reading s", "evaluating s", "CPU s", "suite", "above"), *map(_cells, rows)]),
+                flush=True,
             )
 
 
@@ -85,7 +87,12 @@ def _measured(path: Path, model: str) -> None:
 
     def watched(*asked: Any) -> Any:
         suite = plain(*asked)
-        noted.update(sentences=len(suite.sentences), reading=time.perf_counter() - began, meter=Meter("cpu"))
+        noted.update(
+            sentences=len(suite.sentences),
+            reading=time.perf_counter() - began,
+            meter=Meter("cpu"),
+            cpu=time.process_time(),
+        )
         return suite
 
     evaluate.loaded_suite = watched
@@ -97,6 +104,7 @@ def _measured(path: Path, model: str) -> None:
             raise
     found = noted.pop("meter").found()
     noted.update(evaluating=time.perf_counter() - began - noted["reading"], before=found.before, peak=found.peak)
+    noted["cpu"] = time.process_time() - noted["cpu"]
     print(_MARK + json.dumps(noted), file=sys.stderr)
 
 
@@ -105,6 +113,7 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
         f"{row['sentences']:,}",
         f"{row['reading']:.1f}",
         f"{row['evaluating']:.1f}",
+        f"{row['cpu']:.1f}",
         megabytes(row["before"]),
         megabytes(row["peak"] - row["before"]),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,8 @@ from acceptability.errors import MeasureError, ScoreError, Undefined
 from acceptability.linking import fit_morcela, fitted
 from acceptability.measures.correlation import pearson
 from acceptability.signature import parse
+from acceptability.suites.tables import write_jsonl
+from program import typed
 
 WORDS = [f"w{number}" for number in range(30)]
 
@@ -159,3 +162,19 @@ def test_the_signature_names_the_model_and_the_notes_what_the_table_lacks(tmp_pa
     units = [token for each in said.values() for token in each.tokens]
     lacking = sum(token not in WORDS[:9] for token in units)
     assert found.notes[-1].startswith(f"{lacking} of {len(units)} words are not in few.tsv#")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [(["--folds", "90"], "Give fewer folds"), (["--by", "genre"], "lack that tag"), (["--folds", "1"], "folds is 1")],
+)
+def test_folds_that_cannot_be_made_are_refused_before_a_model_is_asked(
+    options: list[str], message: str, unigrams: str, tmp_path: Path, own_home: Path
+) -> None:
+    suite, _ = made()
+    write_jsonl(suite, tmp_path / "m.jsonl")
+    line = ["link", str(tmp_path / "m.jsonl"), "--model", "uniform", "--unigrams", unigrams, *options]
+    done = typed(line, tmp_path, dict(os.environ))
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert not (own_home / "scores.sqlite").exists()

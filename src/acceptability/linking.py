@@ -79,14 +79,12 @@ def fit_morcela(
         seed: How groups are shuffled before they are dealt out to the folds.
         model: The signature of the model that said it, which becomes part of this one's.
     """
-    check_count("fit_morcela: folds", folds, 2)
-    check_count("fit_morcela: seed", seed, 0)
+    fold = rated_folds(suite, group=group, folds=folds, seed=seed)
     kept, notes = rated(suite, "fit_morcela")
     ids = [each.id for each in kept]
     people = ratings_z(suite)
     ratings = np.array([people[each] for each in ids])
     sums = _sums(ids, said, unigrams)
-    fold = _folds([each.tags.get(group, "") if group else each.id for each in kept], group, folds, seed)
     found: dict[str, list[float]] = {name: [] for name in LINKS}
     for number in range(folds):
         inside = fold == number
@@ -113,6 +111,14 @@ def fit_morcela(
         ),
         (*notes, *_lacking(ids, said, unigrams)),
     )
+
+
+def rated_folds(suite: Suite, *, group: str = "", folds: int = 10, seed: int = 0) -> NDArray[np.int64]:
+    """Return the fold of each rated sentence; what cannot be dealt out is refused here, before any model is asked."""
+    check_count("fit_morcela: folds", folds, 2)
+    check_count("fit_morcela: seed", seed, 0)
+    kept, _ = rated(suite, "fit_morcela")
+    return _folds([each.tags.get(group, "") if group else each.id for each in kept], group, folds, seed)
 
 
 def _lacking(ids: list[str], said: Mapping[str, Said], unigrams: str) -> Iterator[str]:

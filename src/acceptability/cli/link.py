@@ -19,10 +19,11 @@ from acceptability.cli.shown import (
     saved,
     talk,
 )
-from acceptability.linking import LINKS, fit_morcela
+from acceptability.linking import LINKS, fit_morcela, rated_folds
 from acceptability.models import load_model
 from acceptability.scoring import tokens
 from acceptability.store.runs import save_run
+from acceptability.unigrams import load_unigrams
 
 
 def command(
@@ -37,6 +38,8 @@ def command(
 ) -> None:
     """Fit MORCELA to ratings, and tell what it is worth on other sentences, beside SLOR and the log-probability."""
     loaded = loaded_suite(suite, columns)
+    rated_folds(loaded, group=by, folds=folds, seed=seed)
+    load_unigrams(unigrams)
     with progress_bar() as progress:
         said = {name: {each.id: told for each, told in tokens(loaded, name, progress=progress)} for name in model}
     found = {
