@@ -91,10 +91,10 @@ def test_what_is_refused_is_named_with_its_place(text: str, place: int, expected
     ["[" * 5000, "[" * 9000 + "]", "(" * 9_999, "-" * 9_999, "[" * 41 + "1<2" + "]" * 41, "&".join(["[1<2"] * 2000)],
 )
 def test_hostile_depth_is_refused_at_once(text: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(SpellingError):
         parse(text)
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
 
 
 def test_a_formula_that_is_too_long_is_refused() -> None:

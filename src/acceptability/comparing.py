@@ -12,7 +12,7 @@ from acceptability.measuring import checked_measures, grouped_rows, left_out, si
 from acceptability.protocols import Measure
 from acceptability.scoring import as_suite
 from acceptability.signature import parse, sign
-from acceptability.stats.bootstrap import Bootstrap, Interval, difference, macro_difference, mean_of
+from acceptability.stats.bootstrap import MOST_DRAWS, Bootstrap, Interval, difference, macro_difference, mean_of
 from acceptability.stats.corrections import benjamini_hochberg, holm
 from acceptability.stats.permutation import permutation_test
 from acceptability.stats.shares import McNemar, mcnemar
@@ -80,8 +80,8 @@ class Tests:
     draws: int = 2000
 
     def __post_init__(self) -> None:
-        if self.draws < 0:
-            raise MeasureError(f"draws is {self.draws}; expected a whole number from 0")
+        if not 0 <= self.draws <= MOST_DRAWS:
+            raise MeasureError(f"draws is {self.draws}; expected a whole number from 0 to {MOST_DRAWS:,}")
 
     @property
     def signature(self) -> str:

@@ -120,4 +120,7 @@ def _option(tree: ast.expr) -> Option:
         return _spelled(tree)
     if isinstance(tree, ast.Name):
         return Spelled(tree.id)
-    return ast.literal_eval(tree)
+    try:
+        return ast.literal_eval(tree)
+    except ValueError:
+        raise SyntaxError("an option is neither a number, a text, True, False nor None") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -309,6 +310,27 @@ class TestBadInput:
         assert done.returncode == 1
         assert done.stderr.startswith("error: cannot write the output")
         assert "Traceback" not in done.stderr
+
+    @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+    def test_a_closed_output_is_written_to_nowhere(self, closed: str, own_home: Path) -> None:
+        line = f"{shlex.quote(sys.executable)} -m acceptability suites --json {closed}"
+        done = subprocess.run(["sh", "-c", line], capture_output=True, text=True)
+        assert done.returncode == 0
+        assert done.stderr == ""
+
+    def test_too_little_memory_is_one_line(self, own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        code = (
+            "import sys; from acceptability import cli\n"
+            "def command(*given): raise MemoryError\n"
+            "cli.application = lambda names: command\n"
+            "cli.main()"
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        assert done.returncode == 1
+        assert (
+            done.stderr
+            == "error: there is not enough memory for this. Take a part of the file, or a machine with more.\n"
+        )
 
     def test_usage_errors_keep_their_own_exit_status(self, run: Run) -> None:
         run("evaluate", code=2)

@@ -53,6 +53,7 @@ def command(env: dict[str, str], *arguments: str) -> subprocess.CompletedProcess
         pytest.param(["score", "starter", "mini-causal"], marks=pytest.mark.faults),
         ["models"],
         ["suites"],
+        pytest.param(["demo"], marks=pytest.mark.faults),
         ["doctor"],
     ],
 )

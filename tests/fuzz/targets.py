@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
+
 from acceptability import registry
 from acceptability.cli.study import _read as read_study
 from acceptability.errors import AcceptabilityError
@@ -22,6 +24,7 @@ from acceptability.formulas import holds, parse
 from acceptability.generate.making import made
 from acceptability.generate.phenomena import paradigm_files
 from acceptability.models.arpa import Arpa
+from acceptability.models.huggingface import Checkpoint, checkpoint
 from acceptability.models.templates import read_templates
 from acceptability.models.word_vectors import read_vectors
 from acceptability.people.reading import read_responses
@@ -252,6 +255,62 @@ def _parquet() -> tuple[bytes, ...]:
     return (out.getvalue(),)
 
 
+def _arrays() -> bytes:
+    out = io.BytesIO()
+    np.savez_compressed(out, words=np.array(["cats", "sleep"]), vectors=np.ones((2, 3), np.float32))
+    return out.getvalue()
+
+
+TOKENIZER = {
+    "version": "1.0",
+    "truncation": None,
+    "padding": None,
+    "added_tokens": [{"id": 0, "content": "<unk>", "special": True}],
+    "normalizer": {"type": "Lowercase"},
+    "pre_tokenizer": {"type": "Whitespace"},
+    "post_processor": None,
+    "decoder": None,
+    "model": {"type": "WordLevel", "vocab": {"<unk>": 0, "cats": 1, "sleep": 2}, "unk_token": "<unk>"},
+}
+CONFIG = {"model_type": "gpt2", "vocab_size": 3, "n_positions": 8, "n_embd": 4, "n_layer": 1, "n_head": 1}
+
+
+def _checkpoint(name: str, read: Callable[[Checkpoint], object]) -> Callable[[bytes], object]:
+    """Read a folder of transformers in which one file holds the bytes, and all others are in order."""
+
+    def reading(data: bytes) -> object:
+        folder = _FOLDER / "checkpoint"
+        folder.mkdir(exist_ok=True)
+        whole = {"config.json": CONFIG, "tokenizer.json": TOKENIZER, "model.safetensors": {}}
+        for file, content in whole.items():
+            (folder / file).write_bytes(data if file == name else json.dumps(content).encode())
+        return read(checkpoint("causal", str(folder)))
+
+    return reading
+
+
+def _checkpoint_targets() -> list[Target]:
+    try:
+        import transformers  # noqa: F401
+    except ImportError:
+        return []
+    config, tokenizer = json.dumps(CONFIG).encode(), json.dumps(TOKENIZER).encode()
+    return [
+        Target(
+            "configurations of models",
+            _checkpoint("config.json", lambda files: files.config),
+            (config,),
+            (*_JSON, *CONFIG, "auto_map", "dtype", "bert", "llama", "1", "-1", "a.b"),
+        ),
+        Target(
+            "tokenizers of models",
+            _checkpoint("tokenizer.json", lambda files: files.names and files.encoded(["Cats sleep."], special=True)),
+            (tokenizer,),
+            (*_JSON, *TOKENIZER, "BPE", "Unigram", "WordPiece", "vocab", "merges", "type", "99999999"),
+        ),
+    ]
+
+
 def _zstandard_target() -> list[Target]:
     try:
         import zstandard
@@ -384,6 +443,13 @@ def targets() -> list[Target]:
             (b"2 3\ncats 1 2 3\nsleep 0.5 -1 2\n", b"cats 1 2\n"),
             ("cats", " ", "\n", "1", "nan", "1e400", "-"),
         ),
+        Target(
+            "arrays of word vectors",
+            lambda data: read_vectors(written("vectors.npz", data)),
+            (_arrays(),),
+            ("PK", "words.npy", "\x93NUMPY", "descr", "shape", "\0"),
+        ),
+        *_checkpoint_targets(),
         Target("text to train on", _corpus("txt"), (b"Cats sleep.\n\xef\xbb\xbfDogs bark.\r\n",), ("\n", "\r", "\0")),
         Target("gzipped text", _corpus("gz"), (_zipped("Cats sleep.\n" * 9, gzip.compress),), ("\0",)),
         *_zstandard_target(),

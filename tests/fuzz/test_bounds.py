@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import gzip
 import hashlib
+import io
 import json
+import lzma
 import os
 import pickle
 import subprocess
@@ -14,10 +17,13 @@ import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
-from acceptability import registry
+from acceptability import comparing, registry
+from acceptability.cli.study import _read as read_study
 from acceptability.errors import AcceptabilityError, CorpusError, ModelError, StoreError, SuiteError
 from acceptability.generate.lines import key_lines
 from acceptability.generate.phenomena import generated_suite
@@ -29,6 +35,7 @@ from acceptability.report.latex import escaped
 from acceptability.report.rows import harmless, write_rows
 from acceptability.scoring import judge
 from acceptability.spelling import read_located
+from acceptability.stats.bootstrap import Bootstrap
 from acceptability.store.runs import save_run, saved_runs
 from acceptability.suites import catalog, fetch, load_suite
 from acceptability.suites.notation import read_notation
@@ -43,11 +50,11 @@ MANY_FACTORS = "".join(f'f{n}=["a","b"]\n' for n in range(30))
 
 
 def refused(call: Callable[..., object], *args: object, match: str | None = None, **options: object) -> None:
-    """Check that a call is refused soon, in one line."""
-    start = time.perf_counter()
+    """Check that a call is refused, in one line, and without seconds of work that would be minutes for more."""
+    start = time.process_time()
     with pytest.raises(AcceptabilityError, match=match) as caught:
         call(*args, **options)
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 20
     check_message(str(caught.value))
 
 
@@ -94,9 +101,9 @@ def test_examples_that_stand_for_too_much_are_refused(tmp_path: Path, monkeypatc
 
 
 def test_contrasts_of_many_choices_are_found_soon(tmp_path: Path) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     suite = load_suite(written(tmp_path, "a.txt", ("x " + "[a/*b] " * 9 + "\n") * 5))
-    assert time.perf_counter() - start < 3
+    assert time.process_time() - start < 20
     assert len(suite.sentences) == 5 * 512
     assert len(suite.contrasts) == 5 * 9
 
@@ -183,6 +190,80 @@ def test_packed_text_of_one_endless_line_is_refused(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(corpus, "_LONGEST_LINE", 1_000_000)
     with pytest.raises(CorpusError, match="a line of more than 1,000,000 bytes"):
         list(open_corpus([tmp_path / "a.gz"]).sentences())
+
+
+@pytest.mark.parametrize("pack", [gzip.open, lzma.open], ids=["gz", "xz"])
+def test_a_packed_model_of_one_endless_line_is_refused(pack: Callable[..., Any], tmp_path: Path) -> None:
+    ending = "gz" if pack is gzip.open else "xz"
+    with pack(tmp_path / f"vectors.txt.{ending}", "wb") as out:
+        out.write(b"a" * 20_000_000)
+    refused(read_vectors, tmp_path / f"vectors.txt.{ending}", match="a line of more than 4,000,000 characters")
+    with gzip.open(tmp_path / "model.arpa.gz", "wb") as out:
+        out.write(b"a" * 20_000_000)
+    refused(Arpa, tmp_path / "model.arpa.gz", match="a line of more than 4,000,000 characters")
+
+
+def arrays(path: Path, **members: bytes) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, content in members.items():
+            packed.writestr(f"{name}.npy", content)
+    return path
+
+
+def array(shape: tuple[int, ...], content: bytes, kind: str = "<f4") -> bytes:
+    out = io.BytesIO()
+    np.lib.format.write_array_header_1_0(out, {"descr": kind, "fortran_order": False, "shape": shape})
+    return out.getvalue() + content
+
+
+def test_arrays_that_lie_about_their_size_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = array((2,), np.array(["a", "b"]).tobytes(), "<U1")
+    lying = arrays(tmp_path / "a.npz", words=words, vectors=array((10, 10**10), b""))
+    refused(read_vectors, lying, match="and has fewer")
+    monkeypatch.setattr("acceptability.models.word_vectors._MOST_BYTES", 1_000)
+    small = arrays(tmp_path / "b.npz", words=words, vectors=array((2, 10_000), b"\0" * 80_000))
+    refused(read_vectors, small, match="would unpack to 80,128 bytes")
+
+
+def test_an_array_of_objects_is_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", words=np.array([Harm(tmp_path / "harm")], object), vectors=np.zeros((1, 2)))
+    refused(read_vectors, tmp_path / "a.npz", match="is no .npz file")
+    assert not (tmp_path / "harm").exists()
+
+
+def test_arrays_are_nowhere_read_with_pickle() -> None:
+    for path in (Path(__file__).parents[2] / "src").rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "np.load"]
+        given = [word for call in calls for word in call.keywords if word.arg == "allow_pickle"]
+        assert all(ast.unparse(word.value) == "False" for word in given), path
+
+
+def test_one_text_many_times_in_a_small_table_does_not_fill_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    place = pyarrow.array([0] * 8_000, pyarrow.int32())
+    column = pyarrow.DictionaryArray.from_arrays(place, pyarrow.array(["a" * 1_000_000]))
+    parquet.write_table(pyarrow.table({"text": column}), tmp_path / "a.parquet", store_schema=False)
+    assert (tmp_path / "a.parquet").stat().st_size < 1_000_000
+    refused(load_suite, str(tmp_path / "a.parquet"), match="its texts have 8,000,000,000 bytes")
+
+
+@pytest.mark.parametrize("option", ["trust_remote_code=True", "dtype='float32', trust_remote_code=True"])
+def test_a_study_in_a_file_cannot_let_a_model_run_code(option: str, tmp_path: Path) -> None:
+    for model in (f"causal:x({option})", f"asking:causal:x({option})(method='yes_no')"):
+        study = f"suites = ['starter']\nmodels = [{json.dumps(model)}]\n"
+        refused(read_study, Path(written(tmp_path, "a.toml", study)), match="a file cannot let .* run its own code")
+
+
+def test_too_many_draws_are_refused() -> None:
+    refused(Bootstrap, 2_000_000_000, match="from 40 to 10,000,000")
+    refused(comparing.Tests, Bootstrap(), 10**14, match="from 0 to 10,000,000")
+
+
+def test_an_option_that_is_computed_is_refused_in_plain_words() -> None:
+    refused(registry.make, "measure", "ADC(delta=9**9)", match="neither a number, a text, True, False nor None")
 
 
 def test_a_damaged_file_of_a_task_is_refused(tmp_path: Path) -> None:

@@ -155,10 +155,10 @@ def test_gaps_on_li_adger_go_together_with_peoples_as_published(data: Path) -> N
 def test_a_thousand_deltas_on_li_adger_in_less_than_a_second(data: Path) -> None:
     suite = load_suite("li_adger")
     scores, _ = li_adger()["mlm base-uncased"]
-    start = time.perf_counter()
+    start = time.process_time()
     rows = ADC().units(suite, scores)
     curve = adc_curve(rows, np.linspace(0.005, 5, 1000))
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
     assert [round(float(curve[place]) * 2365) for place in (99, 199, 999)] == [862, 1493, 2008]
     middles = adc_curve(rows, (np.arange(100_000) + 0.5) / 20_000)
     assert value(ADCArea(), suite, scores) == pytest.approx(float(middles.mean()), abs=1e-6)

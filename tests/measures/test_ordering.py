@@ -46,9 +46,9 @@ def test_kendall_agrees_with_scipy_on_many_rows_in_little_time() -> None:
     generator = np.random.default_rng(0)
     first = generator.normal(size=100_000)
     second = np.round(first + generator.normal(size=100_000), 2)
-    start = time.perf_counter()
+    start = time.process_time()
     found = kendall(first, second)
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
     assert found == pytest.approx(stats.kendalltau(first, second).statistic, abs=1e-12)
 
 

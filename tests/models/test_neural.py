@@ -314,6 +314,45 @@ def test_code_of_a_model_runs_only_where_it_is_asked_for(
     assert "trust_remote_code=True" in trusted.signature
 
 
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("config.json", '{"model_type": "gpt2", "n_embd": "x"}'),
+        ("config.json", "[1, 2]"),
+        ("config.json", '{"model_type": "gpt2", "torch_dtype": "evil"}'),
+        ("config.json", '{"model_type": ["gpt2"]}'),
+        ("tokenizer_config.json", '{"tokenizer_class": 7}'),
+        ("tokenizer.json", "{}"),
+        ("model.safetensors", "no weights"),
+    ],
+)
+def test_damaged_files_of_a_model_are_told_in_one_line(
+    file: str, content: str, causal_dir: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "damaged"
+    shutil.copytree(causal_dir, folder)
+    (folder / file).write_text(content)
+    with pytest.raises(ModelError, match="cannot open the model damaged"):
+        said(load_model(f"causal:{folder}"), TEXTS)
+
+
+def test_a_file_that_is_no_gguf_is_told_in_one_line(tmp_path: Path) -> None:
+    pytest.importorskip("gguf")
+    (tmp_path / "short.gguf").write_bytes(b"GGUF\x03\0\0\0" + b"\1" * 16)
+    with pytest.raises(ModelError, match="cannot open the model short.gguf"):
+        said(load_model(f"causal:{tmp_path / 'short.gguf'}"), TEXTS)
+
+
+def test_a_token_with_a_huge_number_does_not_fill_the_memory(causal_dir: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "huge"
+    shutil.copytree(causal_dir, folder)
+    about = json.loads((folder / "tokenizer.json").read_text())
+    about["model"]["vocab"]["zyx"] = 4_294_967_290
+    (folder / "tokenizer.json").write_text(json.dumps(about))
+    with pytest.raises(ModelError, match="one has the number 4294967290: it is damaged"):
+        said(load_model(f"causal:{folder}"), TEXTS)
+
+
 def test_other_code_is_another_model(own_code: tuple[Path, Path]) -> None:
     folder, _ = own_code
     before = load_model(f"causal:{folder}(trust_remote_code=True)").signature
@@ -321,7 +360,7 @@ def test_other_code_is_another_model(own_code: tuple[Path, Path]) -> None:
         code.write("# another line\n")
     assert load_model(f"causal:{folder}(trust_remote_code=True)").signature != before
     (folder / "own.py").write_text("raise AttributeError('gone')")
-    with pytest.raises(ModelError, match=r"the code that comes with own, in .*, fails: gone"):
+    with pytest.raises(ModelError, match=r"cannot open the model own in .*, or run the code that comes with it: gone"):
         load_model(f"causal:{folder}(trust_remote_code=True)").signature  # noqa: B018
 
 

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -73,6 +74,8 @@ def main() -> None:
     log = logging.getLogger("acceptability")
     log.setLevel(logging.INFO)
     log.addHandler(logging.StreamHandler())
+    # A program that is started with its output closed writes to nowhere.
+    sys.stdout, sys.stderr = (stream or Path(os.devnull).open("w") for stream in (sys.stdout, sys.stderr))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -84,6 +87,8 @@ def main() -> None:
             sys.stdout.flush()
     except AcceptabilityError as error:
         fail(str(error))
+    except MemoryError:
+        fail("there is not enough memory for this. Take a part of the file, or a machine with more.")
     except OSError as error:
         # Nothing can be written any more, also not at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

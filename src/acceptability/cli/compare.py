@@ -33,7 +33,7 @@ from acceptability.cli.shown import (
     saved,
     talk,
 )
-from acceptability.comparing import Comparison, compare
+from acceptability.comparing import Comparison, Tests, compare
 from acceptability.differing import differing
 from acceptability.errors import MeasureError
 from acceptability.measuring import checked_measures
@@ -76,6 +76,7 @@ def command(
     if pairs:
         check_rows_file(pairs)
     how = bootstrap(resamples, resample_by, seed, interval)
+    Tests(how, draws)  # which refuses what nobody can draw, before any model is asked
     loaded = loaded_suite(suite, columns, marks)
     measures = checked_measures(loaded, measure or (), by=by, resample_by=resample_by)
     if pairs:

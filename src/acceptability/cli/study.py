@@ -37,7 +37,7 @@ from acceptability.cli.shown import (
     saved,
     talk,
 )
-from acceptability.errors import SpellingError, UnknownName, suggestion
+from acceptability.errors import SpellingError, UnknownName, shorten, suggestion
 from acceptability.home import home
 from acceptability.measuring import evaluate_all
 from acceptability.models import load_model
@@ -348,6 +348,13 @@ def _read(file: Path) -> dict[str, Any]:
     for key in ("suites", "models"):
         if not asked.get(key):
             raise SpellingError(f"{file}: a study needs {key}, a list of names")
+    for name in asked["models"]:
+        # A file may come from anybody, and reading one never runs code.
+        if "trust_remote_code" in name:
+            raise SpellingError(
+                f"{file}: a file cannot let {shorten(name)!r} run its own code. If you trust the model, name it on the "
+                "command line: acceptability evaluate SUITE --model …"
+            )
     return asked
 
 

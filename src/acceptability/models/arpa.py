@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from acceptability.errors import ModelError
+from acceptability.models.files import bounded_lines
 
 LN10 = math.log(10.0)
 
@@ -97,6 +98,6 @@ def _whole(text: str, path: Path, line: int) -> int:
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     with path.open("rb") as raw:
         is_gzip = raw.read(2) == b"\x1f\x8b"
-    with gzip.open(path, "rt", encoding="utf-8") if is_gzip else path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, start=1):
+    with gzip.open(path, "rt", encoding="utf-8") if is_gzip else path.open(encoding="utf-8") as opened:
+        for number, line in enumerate(bounded_lines(opened, path), start=1):
             yield number, line.strip()

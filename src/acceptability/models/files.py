@@ -6,16 +6,18 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TextIO
 
 from acceptability.errors import ModelError
 from acceptability.home import home
 from acceptability.signature import fingerprint
 
 _DIGITS = 12
+_LONGEST_LINE = 4_000_000
 
 
 def file_hash(path: Path) -> str:
@@ -36,6 +38,14 @@ def _digest(path: Path, size: int, changed_ns: int) -> str:
             return hashlib.file_digest(opened, "sha256").hexdigest()
     except OSError as error:
         raise ModelError(f"cannot read {path}: {error.strerror}") from error
+
+
+def bounded_lines(opened: TextIO, path: Path) -> Iterator[str]:
+    """Yield the lines of a file, packed or not; one without end, which would fill the memory, is refused."""
+    while line := opened.readline(_LONGEST_LINE):
+        if len(line) == _LONGEST_LINE and line[-1] != "\n":
+            raise ModelError(f"{path} has a line of more than {_LONGEST_LINE:,} characters: it is no file of this kind")
+        yield line
 
 
 def is_importable(module: str) -> bool:

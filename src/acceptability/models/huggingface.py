@@ -16,7 +16,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from pickle import UnpicklingError  # nosec B403
 from typing import Any
 
 import numpy as np
@@ -31,6 +30,7 @@ _TOKENIZERS = ("tokenizer*", "vocab*", "*.model", "merges.txt")
 _SAFE = "*.safetensors"
 _PICKLE = "pytorch_model*.bin"
 _CODE = "*.py"
+_MOST_GAPS = 1000
 _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?\Z")
 _PADDED_POSITIONS = ("roberta", "camembert", "xlm", "mpnet", "longformer")
 _DTYPES = ("float32", "bfloat16", "float16")
@@ -91,7 +91,10 @@ class Checkpoint:
         backend = self.tokenizer.backend_tokenizer
         backend.no_truncation()
         backend.no_padding()
-        coded = backend.encode_batch(texts, add_special_tokens=special)
+        try:
+            coded = backend.encode_batch(texts, add_special_tokens=special)
+        except Exception as error:  # the library raises nothing more special
+            raise ModelError(f"the tokenizer of {self.name} cannot read a text: {reason(error)}") from error
         size = getattr(self.config.get_text_config(), "vocab_size", len(self.names))
         if size < len(self.names):
             for index, each in enumerate(coded):
@@ -102,7 +105,10 @@ class Checkpoint:
     def names(self) -> list[str]:
         """The tokens, by their ids."""
         vocabulary = self.tokenizer.get_vocab()
-        names = [""] * (max(vocabulary.values()) + 1)
+        last = max(vocabulary.values())
+        if last > _MOST_GAPS * len(vocabulary):
+            raise ModelError(f"{self.name} has {len(vocabulary)} tokens, and one has the number {last}: it is damaged")
+        names = [""] * (last + 1)
         for token, number in vocabulary.items():
             names[number] = token
         return names
@@ -148,25 +154,19 @@ class Checkpoint:
         return None if self.trust.pickle or self.gguf else True
 
     def _opened(self, opener: Callable[..., Any], **options: Any) -> Any:
-        from safetensors import SafetensorError
-
         try:
             if self.gguf:
                 options["gguf_file"] = self.gguf
             return opener(self.folder, local_files_only=True, trust_remote_code=self.trust.code, **options)
-        except (OSError, ValueError, KeyError, RuntimeError, EOFError, UnpicklingError, SafetensorError) as error:
+        # Files from anywhere, read by libraries of others: what these raise at damaged ones has no common name.
+        except Exception as error:
             if not self.trust.code and "trust_remote_code" in str(error):
                 raise ModelError(
                     f"{self.name} needs Python code that comes with it, in {self.folder}, and such code can do "
                     "whatever you can. If you have read it and trust it, add the option trust_remote_code=True."
                 ) from error
-            raise ModelError(f"cannot open the model {self.name} in {self.folder}: {reason(error)}") from error
-        except (ImportError, AttributeError, TypeError, SyntaxError) as error:
-            if not self.trust.code:
-                raise
-            raise ModelError(
-                f"the code that comes with {self.name}, in {self.folder}, fails: {reason(error)}"
-            ) from error
+            code = ", or run the code that comes with it" if self.trust.code else ""
+            raise ModelError(f"cannot open the model {self.name} in {self.folder}{code}: {reason(error)}") from error
 
 
 def checkpoint(kind: str, place: str, *, allow_pickle: bool = False, trust_remote_code: bool = False) -> Checkpoint:

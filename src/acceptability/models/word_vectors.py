@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import gzip
 import lzma
+import math
+import struct
 import zipfile
 import zlib
 from collections.abc import Collection, Iterator, Mapping
@@ -20,9 +22,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from acceptability.errors import ModelError
+from acceptability.errors import ModelError, reason
+from acceptability.models.files import bounded_lines
 
 Table = NDArray[np.float32] | NDArray[np.float16]
+_MOST_BYTES, _MOST_PACKED = 1 << 30, 100
+_DAMAGED = (OSError, EOFError, ValueError, lzma.LZMAError, zlib.error)
 _UNKNOWN = ("<unk>", "UNK", "[UNK]")
 
 
@@ -87,10 +92,11 @@ def read_vectors(path: Path, wanted: Collection[str] = (), most: int = 0) -> Wor
 
 def _arrays(path: Path) -> WordVectors:
     try:
+        _check_size(path)
         with np.load(path, allow_pickle=False) as held:
             words, vectors = held["words"], held["vectors"]
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-        raise ModelError(f"{path} is no .npz file with the arrays 'words' and 'vectors': {error}") from error
+    except (*_DAMAGED, KeyError, zipfile.BadZipFile, RuntimeError, struct.error) as error:
+        raise ModelError(f"{path} is no .npz file with the arrays 'words' and 'vectors': {reason(error)}") from error
     is_right = vectors.ndim == 2 and words.shape == vectors.shape[:1] and vectors.dtype.kind == "f" and vectors.size
     if not is_right:
         raise ModelError(
@@ -100,6 +106,22 @@ def _arrays(path: Path) -> WordVectors:
     if len(set(names)) < len(names):
         raise ModelError(f"{path}: a word stands twice in it")
     return WordVectors(names, vectors if vectors.dtype == np.float16 else vectors.astype(np.float32))
+
+
+def _check_size(path: Path) -> None:
+    """Refuse arrays that are said to be larger than what is packed, and a small file that would fill the memory."""
+    with zipfile.ZipFile(path) as packed:
+        for member in packed.infolist():
+            if member.file_size > max(_MOST_BYTES, _MOST_PACKED * member.compress_size):
+                raise ValueError(f"{member.filename} would unpack to {member.file_size:,} bytes")
+            with packed.open(member) as opened:
+                version = np.lib.format.read_magic(opened)
+                heading = (
+                    np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+                )
+                shape, _, kind = heading(opened)
+            if math.prod(shape) * kind.itemsize > member.file_size:
+                raise ValueError(f"{member.filename} says that it has {shape} numbers, and has fewer")
 
 
 def _first(found: WordVectors, wanted: Collection[str], most: int) -> WordVectors:
@@ -149,8 +171,8 @@ def _text(path: Path) -> Iterator[Iterator[str]]:
     opener: Any = {".gz": gzip.open, ".xz": lzma.open}.get(path.suffix.lower(), open)
     try:
         with opener(path, "rt", encoding="utf-8", newline="\n") as opened:
-            yield (line.rstrip("\r\n ") for line in opened)
+            yield (line.rstrip("\r\n ") for line in bounded_lines(opened, path))
     except UnicodeDecodeError as error:
         raise ModelError(f"{path} is not UTF-8 text ({error.reason}): is it a binary file of vectors?") from error
-    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+    except _DAMAGED as error:
         raise ModelError(f"cannot read {path}: {error}") from error

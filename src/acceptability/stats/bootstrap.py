@@ -24,6 +24,9 @@ from acceptability.types import Floats, Units
 
 METHODS = ("percentile", "bca")
 
+MOST_DRAWS = 10_000_000
+"""How many resamples, or swaps of a permutation test, may be asked for."""
+
 _LEAST_DEFINED = 0.95
 _LEAST_RESAMPLES = 40
 _MOST_LEFT_OUT = 400
@@ -48,8 +51,10 @@ class Bootstrap:
     method: str = "percentile"
 
     def __post_init__(self) -> None:
-        if self.resamples < 0 or 0 < self.resamples < _LEAST_RESAMPLES:
-            raise MeasureError(f"resamples is {self.resamples}; expected 0, or at least {_LEAST_RESAMPLES}")
+        if self.resamples and not _LEAST_RESAMPLES <= self.resamples <= MOST_DRAWS:
+            raise MeasureError(
+                f"resamples is {self.resamples}; expected 0, or a number from {_LEAST_RESAMPLES} to {MOST_DRAWS:,}"
+            )
         if not 0 < self.level < 1:
             raise MeasureError(f"level is {self.level}; expected a share between 0 and 1")
         if self.seed < 0:

@@ -10,10 +10,12 @@ import io
 import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from acceptability.errors import MissingExtra, SuiteError, reason
 
 _MOST_CELLS = 50_000_000
+_MOST_BYTES = 1 << 30
 
 Rows = Iterable[tuple[int, Mapping[str, object]]]
 
@@ -25,15 +27,31 @@ def parquet_rows(content: bytes, where: str) -> tuple[list[str], Rows]:
     except ImportError as error:
         raise MissingExtra(where, "pyarrow", "'acceptability[data]'") from error
     try:
-        opened = parquet.ParquetFile(io.BytesIO(content))
-        cells = opened.metadata.num_rows * opened.metadata.num_columns
+        about = parquet.ParquetFile(io.BytesIO(content)).metadata
+        cells = about.num_rows * about.num_columns
         if cells > _MOST_CELLS:
             raise ValueError(f"it says that it has {cells:,} cells; at most {_MOST_CELLS:,} are read")
-        table = opened.read()
+        # A text that is repeated is held once, so that its size can be told before it is written out.
+        texts = [each.name for each in about.schema if each.physical_type == "BYTE_ARRAY" and "." not in each.path]
+        table = parquet.ParquetFile(io.BytesIO(content), read_dictionary=texts).read()
+        _check_bytes(table)
         rows = table.to_pylist()
     except (ArrowException, OSError, ValueError, OverflowError) as error:
         raise SuiteError(f"{where} cannot be read as a Parquet file: {reason(error)}") from error
     return list(table.column_names), enumerate((_row(row, "") for row in rows), start=1)
+
+
+def _check_bytes(table: Any) -> None:
+    """Refuse a table whose texts would fill the memory."""
+    from pyarrow import compute, types
+
+    size = 0
+    for column in table.columns:
+        for part in column.chunks if types.is_dictionary(column.type) else ():
+            lengths = compute.take(compute.binary_length(part.dictionary), part.indices)
+            size += compute.sum(lengths.cast("int64")).as_py() or 0
+    if size > _MOST_BYTES:
+        raise ValueError(f"its texts have {size:,} bytes; at most {_MOST_BYTES:,} are read")
 
 
 def hub_rows(name: str) -> tuple[str, list[str], Rows]:
