@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 import pytest
 
@@ -41,6 +42,12 @@ def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("ACCEPTABILITY_HOME", str(home))
     return home
+
+
+@pytest.fixture(autouse=True)
+def own_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test gets a model that an earlier one loaded, and perhaps has not let go of yet."""
+    monkeypatch.setattr("acceptability.models._in_use", WeakValueDictionary())
 
 
 @pytest.fixture

@@ -42,9 +42,13 @@ def test_a_run_becomes_a_page_tables_and_references(run: Run, tmp_path: Path) ->
     assert "@misc{acceptability" in (tmp_path / "t.bib").read_text()
 
 
-def test_a_comparison_and_a_paper_have_reports(run: Run, tmp_path: Path) -> None:
+def test_a_comparison_has_a_report(run: Run, tmp_path: Path) -> None:
     run("compare", "starter", "-m", "uniform", "-m", "uniform(vocabulary=9)", "--draws", "0", "--report", "c.html")
     assert "Comparisons" in (tmp_path / "c.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("data")
+def test_a_paper_has_a_report(run: Run, tmp_path: Path) -> None:
     run("study", "park", "--report", "p.html")
     assert "The study park, computed again" in (tmp_path / "p.html").read_text(encoding="utf-8")
 

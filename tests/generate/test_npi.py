@@ -91,12 +91,14 @@ def test_the_second_grammar_finds_faults(text: str, message: str) -> None:
     assert message in (fault(text) or "")
 
 
+@pytest.mark.usefixtures("data")
 def test_factors_are_those_of_the_published_paradigms(few: list[Made]) -> None:
     published = load_suite("npi").sentences[0].tags
     assert set(published) == set(few[0].sentence.tags)
     assert {each.tags["environment"] for each in load_suite("npi").sentences} == ENVIRONMENTS
 
 
+@pytest.mark.usefixtures("data")
 def test_no_published_sentence_is_copied(few: list[Made]) -> None:
     published = {each.text for each in load_suite("npi").sentences}
     assert not published & {row.sentence.text for row in few}

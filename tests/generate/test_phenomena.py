@@ -101,6 +101,7 @@ def agreement(text: str) -> str:
     return text
 
 
+@pytest.mark.usefixtures("data")
 @pytest.mark.parametrize("name", SETS)
 def test_a_targeted_set_has_the_size_the_labels_and_the_structures_of_the_published_one(name: str) -> None:
     structure = {"svo": svo, "wh": wh, "causative": causative, "sv-agreement": agreement, "reflexive": reflexive}[name]

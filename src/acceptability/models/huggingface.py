@@ -223,13 +223,12 @@ def _pickled(place: str) -> str:
 
 
 def _hub(kind: str, name: str, revision: str | None, trust: Trust) -> Checkpoint:
-    from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
     _log.info("looking for %s on the Hugging Face Hub", name)
     try:
         wanted = [*_TEXTS, _SAFE, *([_PICKLE] if trust.pickle else []), *([_CODE] if trust.code else [])]
-        folder = Path(snapshot_download(name, revision=revision, allow_patterns=wanted))
+        folder = _snapshot(name, revision, wanted)
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError, RuntimeError) as error:
         raise ModelError(
             f"{kind}:{name}: there is no folder of that name, and the Hugging Face Hub gave nothing: {reason(error)}"
@@ -241,6 +240,20 @@ def _hub(kind: str, name: str, revision: str | None, trust: Trust) -> Checkpoint
         )
     _warn(folder, trust)
     return Checkpoint(name, folder.name[:12], folder, None, trust)
+
+
+def _snapshot(name: str, revision: str | None, wanted: list[str]) -> Path:
+    """Return the folder of a model's files, downloaded now or, where the Hub cannot be reached, before."""
+    from huggingface_hub import snapshot_download
+
+    try:
+        return Path(snapshot_download(name, revision=revision, allow_patterns=wanted))
+    except ConnectionError as error:
+        # Some versions of the library look for a commit on the network, though its files are here.
+        try:
+            return Path(snapshot_download(name, revision=revision, allow_patterns=wanted, local_files_only=True))
+        except OSError:
+            raise error from None
 
 
 def _placed(device: str) -> str:
