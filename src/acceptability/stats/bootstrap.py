@@ -164,22 +164,22 @@ def _mean_stratum(column: Floats, units: Units, how: Bootstrap) -> _Stratum:
 
 def _drawn_stratum(units: Units, how: Bootstrap, value_of: Callable[[Rows], float]) -> _Stratum:
     """Return a stratum of any measure: rows are put together for each resample, and the measure is asked."""
-    parts = members(units, how.by)
+    clusters = members(units, how.by) if how.by else []
+    n = len(clusters) if how.by else len(units)
 
-    def of(chosen_parts: Rows) -> float:
+    def of(drawn: Rows) -> float:
         try:
-            return value_of(np.concatenate([parts[each] for each in chosen_parts]) if how.by else chosen_parts)
+            return value_of(np.concatenate([clusters[each] for each in drawn]) if how.by else drawn)
         except Undefined:
             return float("nan")
 
     def resampled(generator: np.random.Generator) -> Floats:
-        return np.array([of(each) for rows in chosen(len(parts), how.resamples, generator) for each in rows])
+        return np.array([of(each) for rows in chosen(n, how.resamples, generator) for each in rows])
 
     def left_out() -> Floats:
-        everything = np.arange(len(parts))
-        return np.array([of(np.delete(everything, each)) for each in blocks(len(parts), _MOST_LEFT_OUT, how.seed)])
+        return np.array([of(np.delete(np.arange(n), each)) for each in blocks(n, _MOST_LEFT_OUT, how.seed)])
 
-    return _Stratum(of(np.arange(len(parts))), len(parts), resampled, left_out)
+    return _Stratum(of(np.arange(n)), n, resampled, left_out)
 
 
 def _joined(strata: Sequence[_Stratum], how: Bootstrap, join: Callable[[Sequence[Floats]], Floats]) -> Interval:
