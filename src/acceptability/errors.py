@@ -22,10 +22,15 @@ Every message says what was found, where, what was expected and what to do.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
 _LONGEST = 2_000
+_COMMANDS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufff9-\ufffb\ufffe\uffff]"
+)
+"""Characters that steer a terminal, turn the direction of writing, or have no place in a text."""
 
 
 class AcceptabilityError(Exception):
@@ -157,6 +162,17 @@ def one_line(message: str) -> str:
         line = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in line)
     half = _LONGEST // 2
     return line if len(line) <= _LONGEST else f"{line[:half]} … {line[-half:]}"
+
+
+def visible(text: str) -> str:
+    """Return a text in which nothing is a command to a terminal or turns the direction of writing.
+
+    Such characters are spelled out; newlines and tabs stay, and so do letters and signs of every script.
+
+    >>> print(visible("a" + chr(27) + "[31mb, Ünïcödë"))
+    a\\x1b[31mb, Ünïcödë
+    """
+    return _COMMANDS.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 def shorten(text: str, width: int = 60) -> str:

@@ -59,3 +59,31 @@ def test_a_report_of_nothing_is_an_error(run: Run) -> None:
     done = run("evaluate", "starter", "-m", "uniform", "--report", "no/where.html", code=1)
     assert "there is no folder" in done.stderr
     assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("evaluate", "starter", "-m", "uniform", "--report", "/"),
+        ("evaluate", "starter", "-m", "uniform", "--report", "there.csv"),
+        ("compare", "starter", "-m", "uniform", "-m", "trigram", "--report", "there.csv"),
+        ("compare", "starter", "-m", "uniform", "-m", "trigram", "--differing", "there.csv"),
+        ("study", "park", "--report", "there.csv"),
+        ("study", "park", "--csv", "there.csv"),
+        ("study", "cola", "--quick", "--csv", "there.csv"),
+        ("score", "starter", "uniform", "--out", "there.csv"),
+        ("demo", "--page", "there.csv"),
+        ("generate", "npi", "--out", "there.jsonl", "--force"),
+    ],
+)
+def test_a_folder_in_the_place_of_a_file_was_found_after_all_the_work(
+    run: Run, tmp_path: Path, own_home: Path, arguments: tuple[str, ...]
+) -> None:
+    for name in ("there.csv", "there.jsonl"):
+        (tmp_path / name).mkdir()
+    done = run(*arguments, code=1)
+    assert done.stderr.startswith("error: cannot write ")
+    assert "it is a folder" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stdout == ""
+    assert not (own_home / "runs").exists()

@@ -28,7 +28,10 @@ from acceptability.models.huggingface import Checkpoint, checkpoint
 from acceptability.models.templates import read_templates
 from acceptability.models.word_vectors import read_vectors
 from acceptability.people.reading import read_responses
-from acceptability.report.gather import gather
+from acceptability.report.again import with_suites
+from acceptability.report.browser import browser
+from acceptability.report.drawing import can_draw
+from acceptability.report.gather import Material, gather
 from acceptability.report.page import Heading, report
 from acceptability.report.rows import csv_text
 from acceptability.signature import parse as parse_signature
@@ -38,7 +41,7 @@ from acceptability.suites import load_suite
 from acceptability.suites.notation import read_marks, write_notation
 from acceptability.suites.tables import write_jsonl
 from acceptability.train.corpus import open_corpus
-from acceptability.types import Sentence, Suite
+from acceptability.types import Contrast, Sentence, Suite
 
 _MEMORY = Path("/dev/shm")
 _FOLDER = Path(tempfile.mkdtemp(prefix="fuzz-", dir=_MEMORY if os.access(_MEMORY, os.W_OK) else None))
@@ -131,6 +134,28 @@ def _corpus(ending: str) -> Callable[[bytes], object]:
 def _report(data: bytes) -> object:
     material = gather([str(written("rows.json", data))])
     return report(Heading("fuzzed"), material, [], None), csv_text(material.results)
+
+
+def _behind_a_report(data: bytes) -> object:
+    folder = _FOLDER / "run"
+    folder.mkdir(exist_ok=True)
+    results = [{**RESULT, "suite": PAIRS.name, "signature": f"PBC()|suite:{PAIRS.signature}|n:2", "model": name}
+               for name in ("a", "b")]  # fmt: skip
+    told = {"id": "run", "command": "evaluate", "arguments": "", "signatures": []}
+    for name, content in (("run", told), ("results", results)):
+        (folder / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
+    (folder / "units.json").write_bytes(data)
+    material = with_suites(gather([str(folder)]), [PAIRS])
+    return report(Heading("fuzzed"), material, [], browser(material)), _panels(material)
+
+
+def _panels(material: Material) -> int:
+    """Return how many rows all figures have, where there is what draws them."""
+    if not can_draw():
+        return 0
+    from acceptability.report.figures import FIGURES
+
+    return sum(len(panel.rows) for figure in FIGURES for panel in figure.panels(material))
 
 
 def _signature(data: bytes) -> object:
@@ -229,6 +254,21 @@ RESULT = {
     "notes": "",
     "signature": "PBC()|suite:a|n:1",
 }
+PAIRS = Suite(
+    "pairs",
+    tuple(Sentence(name, f"Cats {name}.", label, rating=float(label)) for name, label in (("g", 1), ("b", 0))),
+    (Contrast("g", "b"),),
+)
+UNITS = [
+    {"suite": "pairs", "measure": measure, "model": model, "reduction": "lp()", "unit": unit, **numbers, "tag/set": "1"}
+    for model in ("a", "b")
+    for measure, unit, numbers in (
+        ("PairAccuracy(ties=0.0)", "g > b", {"gap": 0.5, "correct": 1.0}),
+        ("ADC(delta=0.5)", "g > b", {"gap": 0.5, "human_gap": 1.0, "met": 1.0}),
+        ("Repulsion()", "g > b", {"better": 1.0, "worse": 2.0, "repulsion": 0.3}),
+        ("PBC()", "g", {"score": -9.0, "label": 1.0}),
+    )
+]
 _TABLE = (
     *("text", "sentence", "good", "bad", "label", "rating", "id", "tags", "regions", "better_than"),
     *("1", "0", "Cats sleep.", "Cats sleeps.", "nan", "inf", "1e400", "1_0", ";"),
@@ -317,6 +357,12 @@ def _zstandard_target() -> list[Target]:
     except ImportError:
         return []
     return [Target("zst-packed text", _corpus("zst"), (zstandard.compress(b"Cats sleep.\n" * 9),), ("\0",))]
+
+
+def _lines_of(rows: list[dict[str, object]]) -> tuple[bytes, ...]:
+    """Return rows as a run is saved, one a line, and as other programs write them."""
+    by_line = ",\n".join(map(json.dumps, rows))
+    return f"[{by_line}]\n".encode(), json.dumps(rows).encode()
 
 
 def targets() -> list[Target]:
@@ -455,6 +501,7 @@ def targets() -> list[Target]:
         *_zstandard_target(),
         Target("xz-packed text", _corpus("xz"), (_zipped("Cats sleep.\n" * 9, lzma.compress),), ("\0",)),
         Target("rows of a report", _report, (json.dumps([RESULT, RESULT]).encode(),), (*_JSON, *RESULT)),
+        Target("rows behind a report", _behind_a_report, _lines_of(UNITS), (*_JSON, *UNITS[1], "better", "worse")),
         Target("signatures", _signature, (b"PBC()|suite:mine|n:12",), ("|", ":", "%7C", "\\", "%")),
     ]
     return [each for each in found if each.seeds]

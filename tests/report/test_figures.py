@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
 import struct
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -54,6 +57,31 @@ def test_parts_of_a_figure_take_the_data_of_the_whole(figures: dict[str, Drawn])
         assert inside(each.spec) == ["data"]
     marks = _points(figures["delta-scatter"])
     assert len(marks) == len(figures["delta-scatter"].rows)
+
+
+NO_CHARACTER = "\0\x08\x0c\x1b\ufffe\uffff\ud800"
+"""What XML, and so an SVG file, cannot hold: what reads it stops the whole program."""
+
+
+@pytest.mark.parametrize("hostile", [NO_CHARACTER, "x" * 50_000], ids=["no character", "endless"])
+def test_a_name_that_no_svg_can_hold_is_drawn_all_the_same(figures: dict[str, Drawn], hostile: str) -> None:
+    import vl_convert
+
+    for each in figures.values():
+        rows = [{k: f"{v}{hostile}" if isinstance(v, str) else v for k, v in row.items()} for row in each.rows]
+        titled = {**each.spec, "title": hostile}
+        spec = on_paper(replace(each, rows=tuple(rows), spec=titled))
+        text = json.dumps(spec, ensure_ascii=False)
+        assert not re.search(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|x{300}", text)
+        assert vl_convert.vegalite_to_svg(spec).startswith("<svg")
+
+
+def test_long_names_that_begin_alike_stay_apart_on_paper(figures: dict[str, Drawn]) -> None:
+    figure = figures["by-group"]
+    rows = [{**row, "group": "x" * 300 + row["group"]} for row in figure.rows]
+    drawn_rows = on_paper(replace(figure, rows=tuple(rows)))["datasets"]["rows"]
+    assert len({row["group"] for row in drawn_rows}) == len({row["group"] for row in rows}) > 1
+    assert [row["model"] for row in drawn_rows] == [row["model"] for row in rows]
 
 
 def _points(figure: Drawn) -> list[str]:

@@ -172,7 +172,7 @@ def test_groups_stand_in_rows_and_models_in_columns() -> None:
     ]
     table = group_table(results)
     assert table.row_count == 13
-    assert [column.header for column in table.columns] == ["group", "uniform"]
+    assert [str(column.header) for column in table.columns] == ["group", "uniform"]
 
 
 def test_the_starter_suite_is_found_by_its_name() -> None:

@@ -18,7 +18,7 @@ from acceptability.report.grids import Entry, Grid, grids
 from acceptability.report.latex import escaped as in_latex
 from acceptability.report.latex import latex
 from acceptability.report.markdown import markdown
-from acceptability.report.rows import csv_text, write_sheet
+from acceptability.report.rows import csv_text, harmless, write_sheet
 from acceptability.report.sheets import write_sheets
 from acceptability.report.significance import mark, marks
 from acceptability.stats.corrections import holm
@@ -69,11 +69,39 @@ def test_no_cell_of_a_csv_is_a_formula(material: Material, tmp_path: Path) -> No
         assert not [cell for cell in cells if cell.startswith(("=", "@", "+", "\t"))]
         assert not [cell for cell in cells if cell.startswith("-") and not re.fullmatch(r"-[\d.e-]+", cell)]
     assert f"'{FORMULA}" in (tmp_path / "csv" / "cells.csv").read_text()
-    assert csv_text([{"=a": "-x", "n": -1}]) == "'=a,n\n'-x,-1\n"
+    assert csv_text([{"=a": "-x", "n": -1}]) == '"\'=a","n"\n"\'-x","-1"\n'
     write_sheet(tmp_path / "s.tsv", [{"a": FORMULA}])
-    assert (tmp_path / "s.tsv").read_text() == f"a\n'{FORMULA}\n"
+    assert (tmp_path / "s.tsv").read_text() == f'"a"\n"\'{FORMULA}"\n'
     write_sheet(tmp_path / "s.jsonl", [{"a": FORMULA}])
     assert (tmp_path / "s.jsonl").read_text() == '{"a": "=cmd()"}\n'
+
+
+@pytest.mark.parametrize("text", ["a;=1+1", "a;=1+1;b", 'say "x";=1+1;', "a;  @SUM(1)", "a\n=1+1;b", "a\t-x", ";＝1+1"])
+def test_a_spreadsheet_that_splits_at_semicolons_found_a_formula(text: str, tmp_path: Path) -> None:
+    rows = [{"first": text, "second": text, "third": "x"}]
+    write_sheet(tmp_path / "s.csv", rows)
+    for written in ((tmp_path / "s.csv").read_text(encoding="utf-8"), csv_text(rows)):
+        assert written.splitlines()[0] == '"first","second","third"'
+        cells = [cell for row in csv.reader(written.splitlines(), delimiter=";") for cell in row]
+        assert not [cell for cell in cells if cell.strip().startswith(("=", "+", "-", "@", "＝"))]
+
+
+def test_a_list_of_lines_or_signs_stays_as_it_is() -> None:
+    for text in ("a;b", "a\r\nb", "a - b", "a;\n\nb", "a,=b", "-1.5"):
+        assert harmless(text) == text
+
+
+def test_names_cannot_end_a_cell_of_markdown() -> None:
+    about = {"measure": "PBC()", "reduction": "lp()", "suite": "s|`s`", "low": None, "high": None, "n": 4, "notes": ""}
+    model = "m|x\n| forged | 1 |\n`code` <script>alert(1)</script>"
+    rows = [{**about, "model": model, "value": 0.5, "group": group} for group in (None, f"tag={model}")]
+    text = markdown(grids(Material(results=tuple(rows))))
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    assert {len(re.findall(r"(?<!\\)\|", line)) for line in lines} == {3}
+    assert "\n| forged" not in text
+    assert "<script" not in text
+    assert not re.search(r"(?<!\\)`", text)
+    assert r"m\|x \| forged \| 1 \| \`code\` &lt;script&gt;alert(1)&lt;/script&gt;" in text
 
 
 def test_marks_are_those_of_permutation_tests_against_the_best() -> None:

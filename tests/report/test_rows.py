@@ -9,6 +9,7 @@ import pytest
 from acceptability.errors import ReportError
 from acceptability.report.gather import gather
 from acceptability.report.rows import write_rows
+from report.material import run
 
 ROWS = [{"a": 1, "b": None}, {"a": 'x, "y"\nz', "c": 2.5}]
 
@@ -39,8 +40,53 @@ def test_what_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ReportError, match="there is no folder"):
         write_rows(tmp_path / "none" / "t.csv", ROWS)
     (tmp_path / "folder.csv").mkdir()
-    with pytest.raises(ReportError, match="cannot write"):
+    with pytest.raises(ReportError, match="it is a folder"):
         write_rows(tmp_path / "folder.csv", ROWS)
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"gap": "y"}, "gap is 'y'; expected a number"),
+        ({"gap": float("nan")}, "gap is nan; expected a number"),
+        ({"correct": float("inf")}, "correct is inf; expected a number"),
+        ({"gap": 10**400}, "gap is 1000"),
+        ({"gap": None}, "gap is None; expected a number"),
+        ({"worse": [1.0]}, "worse is \\[1.0\\]; expected a number"),
+        ({"measure": None}, "measure is None; expected a text"),
+        ({"suite": None}, "suite is None; expected a text"),
+        ({"tag/x": float("nan")}, "tag/x is nan; expected a text"),
+        ({"label": 0.5}, "label is 0.5; expected 0 or 1"),
+        ({"met": 1.0}, "one row of PairAccuracy\\(ties=0.0\\) is"),
+    ],
+)
+@pytest.mark.parametrize("indent", [None, 1])
+def test_units_of_a_damaged_run_broke_the_report(
+    change: dict[str, object], problem: str, indent: int | None, tmp_path: Path
+) -> None:
+    folder = run(tmp_path / "run")
+    units = json.loads((folder / "units.json").read_text(encoding="utf-8"))
+    units[2] |= change
+    (folder / "units.json").write_text(json.dumps(units, indent=indent), encoding="utf-8")
+    with pytest.raises(ReportError, match=f"the run .*run is damaged: {problem}"):
+        gather([str(folder)])
+
+
+def test_a_byte_that_is_no_utf_8_far_into_the_units_is_one_line(tmp_path: Path) -> None:
+    folder = run(tmp_path / "run")
+    rows = ",\n".join(map(json.dumps, json.loads((folder / "units.json").read_text(encoding="utf-8"))))
+    (folder / "units.json").write_bytes(f"[{rows}".encode() + b"\xa0]")
+    with pytest.raises(ReportError, match=r"cannot read .*units\.json after line \d+: 'utf-8' codec"):
+        gather([str(folder)])
+
+
+def test_a_run_with_signatures_that_are_none_is_damaged(tmp_path: Path) -> None:
+    folder = run(tmp_path / "run")
+    told = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    for signatures in (3, [None]):
+        (folder / "run.json").write_text(json.dumps(told | {"signatures": signatures}), encoding="utf-8")
+        with pytest.raises(ReportError, match="is damaged: signatures is"):
+            gather([str(folder)])
 
 
 @pytest.mark.parametrize(

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import json
+import socket
+from threading import Thread
+
 import pytest
 
 pytest.importorskip("fastapi", reason="the page needs the extra [web]")
 
+import uvicorn
 from fastapi.testclient import TestClient
 from typer.testing import CliRunner
 
 from acceptability.cli import app as cli
-from acceptability.errors import SpellingError, StoreError
+from acceptability.errors import SpellingError, StoreError, SuiteError
 from acceptability.serve.app import application
+from acceptability.serve.forms import coded
 from acceptability.serve.jobs import find_job, only_server
-from acceptability.serve.limits import Rate
-from acceptability.serve.tokens import check_host, check_token, is_loopback
+from acceptability.serve.limits import Limits, Rate
+from acceptability.serve.tokens import access_cookie, check_host, check_token, is_loopback
 
 from .visiting import PAIRS, Visitor, settings, visiting
 
@@ -135,6 +141,116 @@ def test_guessing_the_token_is_slow() -> None:
         answers = [visitor.post("/enter", {"token": str(place)}).status_code for place in range(15)]
         assert answers[:10] == [401] * 10
         assert set(answers[10:]) == {429}
+
+
+@pytest.mark.parametrize("kind", ["header", "cookie"])
+@pytest.mark.parametrize("address", ["/api/models", "/runs", "/nothing"])
+def test_the_token_could_be_guessed_at_any_address_but_the_door(kind: str, address: str) -> None:
+    def claim(token: str) -> dict[str, str]:
+        if kind == "header":
+            return {"Authorization": f"Bearer {token}"}
+        return {"Cookie": f"acceptability_access={access_cookie(token)}"}
+
+    app = application(settings(host="0.0.0.0", token=TOKEN))
+    guesser, other = (
+        TestClient(app, base_url="http://host", client=(name, 1), follow_redirects=False) for name in ("a", "b")
+    )
+    with guesser:
+        first = [guesser.get(address, headers=claim(f"guess {place}")).status_code for place in range(10)]
+        assert set(first) == {401 if address.startswith("/api/") else 303}
+        for guess in ("guess 11", TOKEN):
+            assert guesser.get(address, headers=claim(guess)).status_code == 429
+        assert guesser.get(address).status_code == first[0]
+        assert guesser.get("/enter", headers=claim("guess 12")).status_code == 200
+        assert other.get("/api/models", headers=claim(TOKEN)).status_code == 200
+        assert other.get("/api/models", headers=claim("wrong")).status_code == 401
+
+
+def test_who_claims_nothing_or_knows_the_token_is_not_counted_as_guessing() -> None:
+    with visiting(host="0.0.0.0", token=TOKEN) as client:
+        assert {client.get("/api/models").status_code for _ in range(30)} == {401}
+        right = {"Authorization": f"Bearer {TOKEN}"}
+        assert {client.get("/api/models", headers=right).status_code for _ in range(30)} == {200}
+
+
+@pytest.mark.parametrize("claim", [TOKEN, f"Basic {TOKEN}", f"Bearer{TOKEN}", f"Bearer  {TOKEN}", "Bearer", "Bearer "])
+def test_a_token_without_its_word_is_refused(claim: str) -> None:
+    with visiting(host="0.0.0.0", token=TOKEN) as client:
+        assert client.get("/api/models", headers={"Authorization": claim}).status_code == 401
+        assert client.get("/api/models", headers={"Authorization": f"bearer {TOKEN}"}).status_code == 200
+
+
+@pytest.mark.parametrize("address", ["/enterprise", "/enter/x", "/static", "/staticx"])
+def test_an_address_that_begins_like_the_door_is_no_door(address: str) -> None:
+    with visiting(host="0.0.0.0", token=TOKEN) as client:
+        answer = client.get(address, follow_redirects=False)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/enter")
+        assert client.post(address).status_code == 401
+        assert client.get("/enter").status_code == 200
+        assert client.get("/static/page.js").status_code == 200
+
+
+def test_a_model_that_is_named_many_times_is_asked_once(visitor) -> None:
+    names, headers = ["uniform"] * 2_000, {"X-Visitor": visitor.value}
+    found = visitor.client.post("/api/judge", json={"sentences": ["Cats."], "models": names}, headers=headers)
+    assert [each["model"] for each in found.json()["models"]] == ["uniform"]
+    order = {"name": "a.csv", "table": PAIRS, "models": [*names, "trigram", "uniform"]}
+    assert visitor.client.post("/api/jobs", json=order, headers=headers).json()["models"] == ["uniform", "trigram"]
+    page = visitor.post("/", {"first": "Cats sleep.", "model": ["uniform"] * 100})
+    assert page.status_code == 200
+    job = visitor.finished(visitor.post("/table", {"table": PAIRS, "model": ["uniform"] * 100}).url.path)
+    assert job["models"] == ["uniform"]
+
+
+@pytest.mark.parametrize(
+    "address", ["/suites/starter?q=cats", "/runs/none", "/runs/none/report", "/api/runs/none", "/runs"]
+)
+def test_looking_through_suites_and_runs_was_not_limited(narrow, address: str) -> None:
+    answers = [narrow.get(address).status_code for _ in range(10)]
+    assert 429 not in answers[:8]
+    assert answers[8:] == [429, 429]
+    assert narrow.post("/", {"first": "Cats.", "model": "uniform"}).status_code == 429
+
+
+@pytest.mark.parametrize("address", ["/", "/enter", "/static/page.js", "/api/jobs/20260101-000000-000000000000"])
+def test_what_a_page_asks_for_all_the_time_is_not_limited(narrow, address: str) -> None:
+    assert 429 not in {narrow.get(address).status_code for _ in range(30)}
+
+
+HALF = b"POST %b HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: %b\r\nContent-Length: 90\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("address", "kind"), [(b"/api/judge", b"application/json"), (b"/", b"application/x-www-form-urlencoded")]
+)
+def test_a_body_that_is_half_sent_held_its_connection_for_ever(address: bytes, kind: bytes) -> None:
+    config = uvicorn.Config(application(settings(limits=Limits(body_seconds=0.3))), log_level="warning")
+    server = uvicorn.Server(config)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            with socket.create_connection(listener.getsockname(), timeout=20) as line:
+                line.sendall(HALF % (address, kind) + b'{"sentences"')
+                heard = b"".join(iter(lambda: line.recv(65_536), b""))
+        finally:
+            server.should_exit = True
+            thread.join()
+    assert heard.startswith(b"HTTP/1.1 408 ")
+    assert b"connection: close" in heard.lower()
+    assert b"did not arrive within 0.3 seconds" in heard
+
+
+def test_a_table_that_no_file_can_hold_is_refused() -> None:
+    order = json.dumps({"name": "a.csv", "table": "text,label\na\ud800,1\nb,0\n", "models": ["uniform"]})
+    assert r"\ud800" in order
+    with visiting() as client:
+        answer = client.post("/api/jobs", content=order, headers={"Content-Type": "application/json"})
+        assert answer.status_code == 400
+        assert "\n" not in answer.json()["problem"]
+        assert client.get("/api/jobs").json() == []
+    with pytest.raises(SuiteError, match="half of a character"):
+        coded("a\ud800")
 
 
 def test_too_large_a_request_is_refused(narrow) -> None:

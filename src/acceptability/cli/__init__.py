@@ -15,7 +15,7 @@ import typer
 
 from acceptability import __version__
 from acceptability.cli.shown import fail
-from acceptability.errors import AcceptabilityError
+from acceptability.errors import AcceptabilityError, visible
 
 _ASKING = ("suites", "score", "evaluate", "measure", "compare", "correlate", "contrasts", "judge", "study")
 _PROBING = ("methods", "probe")
@@ -66,16 +66,25 @@ def _common(
     """Options of the program itself, before any command."""
 
 
+class _Visible(logging.Formatter):
+    """Writes what is logged so that nothing in it is a command to the terminal."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return visible(super().format(record))
+
+
 def main() -> None:
     """Run the command line: an error of ours is one line on stderr and exit status 1."""
+    # A program that is started with its output closed writes to nowhere.
+    sys.stdout, sys.stderr = (stream or Path(os.devnull).open("w") for stream in (sys.stdout, sys.stderr))  # noqa: SIM115
     # Other libraries' bars and chatter would tear our own apart.
     os.environ.setdefault("TQDM_DISABLE", "1")
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     log = logging.getLogger("acceptability")
     log.setLevel(logging.INFO)
-    log.addHandler(logging.StreamHandler())
-    # A program that is started with its output closed writes to nowhere.
-    sys.stdout, sys.stderr = (stream or Path(os.devnull).open("w") for stream in (sys.stdout, sys.stderr))  # noqa: SIM115
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Visible())
+    log.addHandler(handler)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from acceptability.cli.report import report_run
-from acceptability.cli.shown import Json, arguments, check_writable, print_json, print_table, progress_bar, saved, talk
+from acceptability.cli.shown import Json, arguments, print_json, print_table, progress_bar, saved, talk
 from acceptability.measuring import evaluate
 from acceptability.models import delivered
+from acceptability.report.rows import check_writable
 from acceptability.report.table import footnotes, group_table, result_table
 from acceptability.store.runs import save_run, unit_rows
 from acceptability.suites import load_suite

@@ -7,7 +7,7 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 
 from acceptability import __version__
-from acceptability.cli.shown import Json, print_json
+from acceptability.cli.shown import Json, print_json, say
 from acceptability.errors import StoreError, SuiteError
 from acceptability.home import home, local_data
 from acceptability.models import default_model, delivered
@@ -45,11 +45,11 @@ def command(as_json: Json = False) -> None:
         return
     for key, value in found.items():
         if isinstance(value, dict):
-            print(f"{key}:")
+            say(f"{key}:")
             for name, each in value.items():
-                print(f"  {name!s:<28} {each}")
+                say(f"  {name!s:<28} {each}")
         else:
-            print(f"{key + ':':<16} {value}")
+            say(f"{key + ':':<16} {value}")
 
 
 def _version(name: str) -> str:

@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.progress import track
 
 from acceptability import registry
-from acceptability.cli.shown import Json, print_json, print_rows, talk
+from acceptability.cli.shown import Json, print_data, print_json, print_rows, talk
 from acceptability.errors import SpellingError
 from acceptability.generate.phenomena import is_file, paradigms, titles
 from acceptability.generate.writing import check_out, write_sentences
@@ -77,7 +77,7 @@ def command(
     if as_json:
         print_json({"file": str(out), **tally})
         return
-    print(out)
+    print_data(f"{out}\n")
     for line in sorted(tally):
         talk(f"{line}: {tally[line]:,}")
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from acceptability.cli.shown import Dtype, Json, print_json, progress_bar, talk
+from acceptability.cli.shown import Dtype, Json, print_json, progress_bar, say, talk
 from acceptability.models import default_model, delivered, in_precision
 from acceptability.scoring import Judgement, judge
 from acceptability.types import TokenScores
@@ -31,13 +31,13 @@ def command(
         print_json({"model": name, "sentences": [_row(each) for each in found], "better": _better(found)})
         return
     for each in found:
-        print(f"{each.score:10.4f}  {each.text}")
+        say(f"{each.score:10.4f}  {each.text}")
         if isinstance(each.said, TokenScores):
-            print(" " * 12 + "  ".join(f"{token} {bits:.1f}" for token, bits in _surprisals(each.said)))
+            say(" " * 12 + "  ".join(f"{token} {bits:.1f}" for token, bits in _surprisals(each.said)))
     if len(found) > 1:
         better = _better(found)
         first, second = sorted((each.score for each in found), reverse=True)[:2]
-        print("a tie" if better is None else f"better by {first - second:.4f}: {found[better].text}")
+        say("a tie" if better is None else f"better by {first - second:.4f}: {found[better].text}")
     if any(isinstance(each.said, TokenScores) for each in found):
         talk("below each sentence: the surprisal of its tokens, in bits")
 

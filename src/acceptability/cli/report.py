@@ -8,12 +8,13 @@ from typing import Annotated
 
 import typer
 
-from acceptability.cli.shown import Json, check_writable, print_json, talk
+from acceptability.cli.shown import Json, print_data, print_json, talk
 from acceptability.errors import ReportError
 from acceptability.models import delivered
 from acceptability.report.again import with_suites
 from acceptability.report.browser import MOST
 from acceptability.report.gather import Material, gather
+from acceptability.report.rows import check_writable
 from acceptability.store.runs import Run
 from acceptability.suites import load_suite
 from acceptability.types import Suite
@@ -54,7 +55,7 @@ def command(
         print_json({"files": [str(path) for path in written], "notes": list(material.notes)})
     else:
         for path in written:
-            print(path)
+            print_data(f"{path}\n")
     for note in material.notes:
         talk(note)
 

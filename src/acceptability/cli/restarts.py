@@ -22,6 +22,7 @@ from acceptability.cli.shown import (
     bootstrap,
     chosen_engine,
     fail,
+    print_data,
     print_json,
     print_rows,
     progress_bar,
@@ -126,7 +127,7 @@ def _print(runs: Sequence[Run], found: Sequence[Summary], as_json: bool) -> None
         for note in dict.fromkeys(f"{each.suite}: {note}" for each in found for note in each.notes):
             talk(note)
     else:
-        print(best.spelling)
+        print_data(f"{best.spelling}\n")
     talk(f"chosen by the MCC on held-out sentences: {best.spelling}")
 
 

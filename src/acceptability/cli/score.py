@@ -21,9 +21,9 @@ from acceptability.cli.shown import (
     Region,
     SuiteColumns,
     arguments,
-    check_writable,
     chosen_engine,
     loaded_suite,
+    print_data,
     print_json,
     progress_bar,
     saved,
@@ -33,7 +33,7 @@ from acceptability.errors import ReportError, SpellingError
 from acceptability.models import in_precision, load_model
 from acceptability.precision import Difference, precision_differences
 from acceptability.regions import region_logprobs
-from acceptability.report.rows import write_table
+from acceptability.report.rows import check_writable, write_table
 from acceptability.scoring import score, tokens
 from acceptability.signature import sign
 from acceptability.store.runs import save_run
@@ -158,7 +158,7 @@ def _write(rows: Sequence[Mapping[str, object]], out: Path | None, as_json: bool
     if out is None and as_json:
         print_json(rows)
     elif out is None:
-        print(_delimited(rows, "\t"), end="")
+        print_data(_delimited(rows, "\t"))
     else:
         try:
             out.write_text(_formatted(rows, out.suffix.lower()), encoding="utf-8", newline="\n")

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from inspect import signature
-from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
@@ -18,9 +17,9 @@ from rich.table import Table
 
 from acceptability import registry
 from acceptability.engine import load_engine
-from acceptability.errors import ReportError, SpellingError, one_line
+from acceptability.errors import SpellingError, one_line, visible
 from acceptability.protocols import Engine
-from acceptability.report.table import add_row
+from acceptability.report.table import add_row, plain, titled
 from acceptability.scoring import Progress as Tell
 from acceptability.spelling import read, write
 from acceptability.stats.bootstrap import Bootstrap
@@ -73,7 +72,17 @@ def fail(message: str) -> NoReturn:
 
 def talk(message: str) -> None:
     """Say something to the person at the terminal; it is no data."""
-    Console(stderr=True, highlight=False, soft_wrap=True).print(message, markup=False)
+    Console(stderr=True, highlight=False, soft_wrap=True).print(visible(message), markup=False, emoji=False)
+
+
+def say(line: str) -> None:
+    """Print a line for people, in which nothing is a command to the terminal."""
+    print(visible(line))
+
+
+def print_data(text: str) -> None:
+    """Print data as it is for a program or a file; a terminal gets nothing that it would take for a command."""
+    sys.stdout.write(visible(text) if sys.stdout.isatty() else text)
 
 
 def print_json(data: object) -> None:
@@ -91,7 +100,9 @@ def print_table(table: Table) -> None:
 
 def print_rows(header: Sequence[str], rows: Sequence[Mapping[str, object]]) -> None:
     """Print rows as a table."""
-    table = Table(*header, header_style="bold", pad_edge=False)
+    table = titled(None)
+    for name in header:
+        table.add_column(plain(name))
     for row in rows:
         add_row(table, *("" if row[name] is None else str(row[name]) for name in header))
     print_table(table)
@@ -186,7 +197,7 @@ def progress_bar() -> Iterator[Tell]:
         progress.start()
         task = tasks.get((name, total))
         if task is None:
-            task = tasks[name, total] = progress.add_task(name.replace("[", r"\["), total=total)
+            task = tasks[name, total] = progress.add_task(visible(name).replace("[", r"\["), total=total)
         progress.update(task, completed=done)
 
     try:
@@ -200,9 +211,3 @@ def progress_bar() -> Iterator[Tell]:
     finally:
         if tasks:
             progress.stop()
-
-
-def check_writable(path: Path) -> None:
-    """Refuse a file in a folder that does not exist, before any work is done for it."""
-    if not path.parent.is_dir():
-        raise ReportError(f"cannot write {path}: there is no folder {path.parent}")

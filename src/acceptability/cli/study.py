@@ -127,6 +127,8 @@ def command(
 ) -> None:
     """Compute a paper's tables again, or run the study that a TOML file describes."""
     check_report(page)
+    if csv:
+        check_rows_file(csv)
     if name in registry.names("study") and not Path(name).is_file():
         models, given = model or [], _Given(corpus or [], restarts or [], suite_i, suite, ratings)
         more = _More(restarts_each, intermediate or [])
@@ -266,8 +268,6 @@ def _paper(
     """Show every number of a paper with ours beside it; that some do not agree is a finding, not a failure."""
     for each in models:
         load_model(each)
-    if csv:
-        check_rows_file(csv)
     with progress_bar() as progress:
         asked: dict[str, Any] = {"corpus": given.corpus, "restarts": given.restarts, "suite_i": given.suite_i}
         asked |= {"suite": given.suite, "ratings": given.ratings or ""}

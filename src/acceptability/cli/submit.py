@@ -14,6 +14,7 @@ from acceptability.cli.shown import (
     Models,
     arguments,
     chosen_engine,
+    print_data,
     print_json,
     progress_bar,
     saved,
@@ -56,7 +57,7 @@ def command(
         print_json(rows)
     for each, path in zip(found, paths, strict=True):
         if not as_json:
-            print(path)
+            print_data(f"{path}\n")
         talk(f"{len(each.labels):,} predictions for {each.test.layout.name}, {sum(each.labels.values()):,} acceptable")
         for note in (*each.notes, each.signature):
             talk(note)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from acceptability.cli.shown import Json, Marks, SuiteColumns, loaded_suite, print_json, print_rows, talk
+from acceptability.cli.shown import Json, Marks, SuiteColumns, loaded_suite, print_json, print_rows, say, talk
 from acceptability.errors import ReportError, SpellingError, SuiteError
 from acceptability.review import review
 from acceptability.suites import Entry, catalog, load_suite
@@ -54,7 +54,7 @@ def show(name: str, columns: SuiteColumns = None, marks: Marks = None, as_json: 
     for each in about:
         for key, value in each.items():
             for line in value if isinstance(value, list) else [value]:
-                print(f"{key + ':':<12} {line}")
+                say(f"{key + ':':<12} {line}")
         print()
 
 
@@ -134,9 +134,9 @@ def check(
         return
     for each in findings:
         shown = ", ".join(each.ids[:8]) + (f", … and {len(each.ids) - 8} more" if len(each.ids) > 8 else "")
-        print(f"{each.kind}: {each.message}" + (f": {shown}" if shown else ""))
+        say(f"{each.kind}: {each.message}" + (f": {shown}" if shown else ""))
     if not findings:
-        print(f"nothing to remark on in {suite.name}")
+        say(f"nothing to remark on in {suite.name}")
 
 
 def _language(name: str, suite: Suite) -> str:

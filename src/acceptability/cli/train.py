@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from acceptability import registry
-from acceptability.cli.shown import Json, print_json, talk
+from acceptability.cli.shown import Json, print_data, print_json, talk
 from acceptability.errors import SpellingError
 from acceptability.train import train
 from acceptability.train.classifiers import teach
@@ -66,7 +66,7 @@ def command(
     if as_json:
         print_json(told)
         return
-    print(f"{getattr(recipe, 'opened_as', 'classifier')}:{out}")
+    print_data(f"{getattr(recipe, 'opened_as', 'classifier')}:{out}\n")
     for line in _summary(told):
         talk(line)
 

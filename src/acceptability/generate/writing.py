@@ -25,6 +25,8 @@ def check_out(path: Path, *, force: bool = False) -> None:
         raise SuiteError(f"{path} must end in .jsonl: made sentences are written one a line, in our own format")
     if not path.parent.is_dir():
         raise SuiteError(f"cannot write {path}: there is no folder {path.parent}")
+    if path.is_dir():
+        raise SuiteError(f"cannot write {path}: it is a folder. Name a file in it.")
     if path.exists() and not force:
         raise SuiteError(f"{path} is there already. Name another file, or write over it with --force.")
 

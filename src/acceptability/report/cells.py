@@ -6,9 +6,8 @@ import re
 from collections.abc import Sequence
 
 from rich.table import Table
-from rich.text import Text
 
-from acceptability.report.table import add_row
+from acceptability.report.table import add_row, plain, titled
 from acceptability.studies.cells import Cell
 
 _LONG = 40
@@ -20,7 +19,7 @@ _SIGNS = {True: "yes", False: "no", None: ""}
 def cell_table(title: str, cells: Sequence[Cell]) -> Table:
     """Return the cells of one table of a paper, a row each; what is long stands below, once, with a number."""
     below = _below(cells)
-    table = Table(title=title, title_justify="left", header_style="bold", pad_edge=False)
+    table = titled(title)
     for name in ("row", "column"):
         table.add_column(name, overflow="fold")
     for name, shown in (("paper", [cell.paper or "–" for cell in cells]), ("ours", list(map(_shown, cells)))):
@@ -33,7 +32,7 @@ def cell_table(title: str, cells: Sequence[Cell]) -> Table:
         signs = cell.paper or "–", _shown(cell), _SIGNS[cell.agrees]
         said = (f"({below[text]})" if text in below else text for text in (cell.source, cell.note))
         add_row(table, cell.row, cell.column, *signs, *said)
-    table.caption = Text("\n".join(f"({number}) {text}" for text, number in below.items())) if below else None
+    table.caption = plain("\n".join(f"({number}) {text}" for text, number in below.items())) if below else None
     table.caption_justify = "left"
     return table
 

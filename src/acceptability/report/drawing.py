@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from copy import deepcopy
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from acceptability.errors import MissingExtra, ReportError
+from acceptability.errors import MissingExtra, ReportError, shorten, visible
 from acceptability.report.gather import Material
 from acceptability.report.themes import PAPER
 
@@ -19,6 +19,7 @@ _WIDTHS = {1: 235, 2: 490}
 """Points, of which 72 are an inch: one column of a paper, and two with the gap between them."""
 
 _PPI = 300
+_LONGEST_LABEL = 200
 
 
 def can_draw() -> bool:
@@ -57,14 +58,37 @@ def write_figures(folder: Path, figures: Sequence[Drawn]) -> list[Path]:
 def on_paper(figure: Drawn) -> dict[str, Any]:
     """Return a chart with its rows in it, in black on white, as wide as its columns of a paper."""
     width = _WIDTHS[figure.columns]
-    spec = deepcopy(figure.spec)
-    spec["datasets"] = {"rows": [dict(row) for row in figure.rows]}
+    spec: dict[str, Any] = _drawable({**figure.spec, "datasets": {"rows": figure.rows}}, _Labels())
     spec["config"] = dict(PAPER)
     if spec.get("width") == "container":
         spec |= {"width": width, "autosize": {"type": "fit-x", "contains": "padding"}}
     elif "facet" in spec:
         _narrow(spec, width)
     return spec
+
+
+class _Labels:
+    """What each text of a chart is drawn as: short, with nothing that an SVG file cannot hold, and no two alike."""
+
+    def __init__(self) -> None:
+        self._labels: dict[str, str] = {}
+        self._used: Counter[str] = Counter()
+
+    def __call__(self, text: str) -> str:
+        if text not in self._labels:
+            label = shorten(visible(text), _LONGEST_LABEL)
+            self._used[label] += 1
+            self._labels[text] = label if self._used[label] == 1 else f"{label} ({self._used[label]})"
+        return self._labels[text]
+
+
+def _drawable(part: Any, label: Callable[[str], str]) -> Any:
+    """Return a copy of a chart, or of a part of it, with every text as it is drawn."""
+    if isinstance(part, str):
+        return label(part)
+    if isinstance(part, Mapping):
+        return {name: _drawable(each, label) for name, each in part.items()}
+    return [_drawable(each, label) for each in part] if isinstance(part, list | tuple) else part
 
 
 def _narrow(spec: dict[str, Any], width: int) -> None:

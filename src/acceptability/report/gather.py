@@ -7,7 +7,6 @@ program wrote are read alike.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -52,15 +51,23 @@ NUMBERS = ("layer", "size", "value", "low", "high", "n", "difference", "r", "p",
 """What a report takes for a text, or for a number, where a row has it."""
 
 
+_LARGEST = 1e100
+"""No number of ours comes near it, and what is computed from such numbers is finite."""
+
+
 def _is_number(cell: object) -> bool:
-    return isinstance(cell, int | float) and not isinstance(cell, bool) and math.isfinite(cell)
+    return isinstance(cell, int | float) and not isinstance(cell, bool) and -_LARGEST < cell < _LARGEST
 
 
 _EXPECTED: Mapping[str, tuple[str, Callable[[object], bool]]] = {
     **dict.fromkeys(TEXTS, ("a text", lambda cell: isinstance(cell, str))),
-    **dict.fromkeys(NUMBERS, ("a number", _is_number)),
+    **dict.fromkeys(NUMBERS, ("a number below 1e100", _is_number)),
     "agrees": ("true or false, or null", lambda cell: isinstance(cell, bool)),
 }
+
+
+_OF_A_UNIT = ("suite", "measure", "model", "unit")
+"""What every row behind a result says of itself."""
 
 
 @dataclass(frozen=True)
@@ -130,8 +137,8 @@ def gather(places: Sequence[str]) -> Material:
             kind = kind_of(row)
             if kind:
                 found[kind].append({**about, **row} if kind == "groups" else row)
-        units += [row for row in below if "unit" in row and "model" in row]
-        targets += [{**about, **row} for row in below if "better_surprisal_bits" in row]
+        units += _units(below, place)
+        targets += [{**about, **row} for row in _targets(below, place)]
     if not any(found.values()):
         kinds = "; ".join(f"{kind}: {', '.join(columns)}" for kind, columns in KINDS.items())
         raise ReportError(f"{', '.join(places)}: no row can be shown. Rows need the columns of one kind ({kinds}).")
@@ -167,8 +174,11 @@ def _read(place: str) -> tuple[Told, list[Row], list[Row]]:
     about = _json(folder / "run.json")
     if not isinstance(about, dict):
         raise ReportError(f"{folder / 'run.json'}: expected what a run says of itself, as a command saves it")
-    fields = {name: about.get(name, "") for name in ("id", "command", "arguments", "made", "version")}
-    told = Told(**fields, signatures=tuple(about.get("signatures", ())))
+    fields = {name: str(about.get(name, "")) for name in ("id", "command", "arguments", "made", "version")}
+    signatures = about.get("signatures", [])
+    if not isinstance(signatures, list) or not all(isinstance(each, str) for each in signatures):
+        raise _damaged(place, "signatures", signatures, "a list of texts")
+    told = Told(**fields, signatures=tuple(signatures))
     return told, _rows(folder / "results.json"), _rows(folder / "units.json")
 
 
@@ -204,13 +214,16 @@ def _by_line(path: Path) -> Iterator[Row] | None:
 
 
 def _read_lines(path: Path) -> Iterator[Row]:
-    with path.open(encoding="utf-8", errors="surrogatepass") as lines:
-        for place, line in enumerate(lines, start=1):
-            try:
+    place = 0
+    try:
+        with path.open(encoding="utf-8", errors="surrogatepass") as lines:
+            for place, line in enumerate(lines, start=1):
                 [row] = json.loads(f"[{line.rstrip().removeprefix('[').removesuffix(']').removesuffix(',')}]")
-            except (ValueError, RecursionError) as error:
-                raise ReportError(f"cannot read {path}, line {place}: {error}") from error
-            yield from _checked([row], path, place)
+                yield from _checked([row], path, place)
+    except UnicodeDecodeError as error:
+        raise ReportError(f"cannot read {path} after line {place}: {error}") from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise ReportError(f"cannot read {path}, line {place}: {error}") from error
 
 
 def _checked(content: object, path: Path, first: int = 1) -> list[Row]:
@@ -227,6 +240,45 @@ def _check_row(row: Row, path: Path, place: int) -> None:
         if cell is not None and (expected := _EXPECTED.get(name)) and not expected[1](cell):
             where = f"{path}, row {place}: {name}"
             raise ReportError(f"{where} is {shorten(repr(cell))}; expected {expected[0]}")
+
+
+def _units(rows: Sequence[Row], place: str) -> list[Row]:
+    """Return the rows that results rest on: what they are of, and in every other column a number."""
+    found = [row for row in rows if "unit" in row and "model" in row]
+    columns: dict[tuple[str, str], list[str]] = {}
+    for row in found:
+        tags = [name for name in row if name.startswith("tag/")]
+        for name in (*_OF_A_UNIT, *tags):
+            if not isinstance(row.get(name), str):
+                raise _damaged(place, name, row.get(name), "a text")
+        named = sorted(set(row) - {*_OF_A_UNIT, *tags, "reduction"})
+        _check_numbers(row, named, place)
+        if row.get("label", 0) not in (0, 1):
+            raise _damaged(place, "label", row["label"], "0 or 1")
+        expected = columns.setdefault((row["suite"], row["measure"]), named)
+        if named != expected:
+            raise _damaged(place, f"one row of {row['measure']}", named, f"{expected}, as others have")
+    return found
+
+
+def _targets(rows: Sequence[Row], place: str) -> list[Row]:
+    """Return the rows of contrasts on a target, with both surprisals."""
+    found = [row for row in rows if "better_surprisal_bits" in row]
+    for row in found:
+        _check_numbers(row, ("better_surprisal_bits", "worse_surprisal_bits"), place)
+    return found
+
+
+def _check_numbers(row: Row, names: Sequence[str], place: str) -> None:
+    for name in names:
+        if not _is_number(row.get(name)):
+            raise _damaged(place, name, row.get(name), "a number below 1e100")
+
+
+def _damaged(place: str, name: str, found: object, expected: str) -> ReportError:
+    """Return the error that the rows of a run are not as a command saves them."""
+    said = f"the run {place} is damaged: {name} is {shorten(repr(found))}; expected {expected}"
+    return ReportError(f"{said}. Run the command again.")
 
 
 def _json(path: Path) -> Any:

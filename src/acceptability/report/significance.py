@@ -60,7 +60,7 @@ def _by(signature: str) -> str:
 def _ps(measure: str, models: Mapping[str, Sequence[Row]], by: str) -> Mapping[str, float | None]:
     """Return the corrected p of each model against the best one; none where rows differ or there is no test."""
     asked = load_measure(measure)
-    if mean_of(asked) is None:
+    if not all(mean_of(asked) in row for rows in models.values() for row in rows):
         return {}
     units = {name: _units(rows) for name, rows in models.items()}
     best = max(units, key=lambda name: asked.value(units[name]))
@@ -75,7 +75,8 @@ def _ps(measure: str, models: Mapping[str, Sequence[Row]], by: str) -> Mapping[s
 
 
 def _units(rows: Sequence[Row]) -> Units:
-    names = [name for name in rows[0] if name not in _ABOUT and not name.startswith("tag/")]
+    shared = set(rows[0]).intersection(*rows)
+    names = [name for name in rows[0] if name in shared and name not in _ABOUT and not name.startswith("tag/")]
     columns = {name: np.array([row[name] for row in rows], dtype=np.float64) for name in names}
     tags = tuple({name[4:]: str(row[name]) for name in row if name.startswith("tag/")} for row in rows)
     return Units(tuple(row["unit"] for row in rows), columns, tags)

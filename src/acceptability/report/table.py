@@ -9,6 +9,7 @@ from rich.text import Text
 
 from acceptability.comparing import Comparison
 from acceptability.correlating import Correlated
+from acceptability.errors import visible
 from acceptability.types import Result
 
 
@@ -16,9 +17,7 @@ def result_table(results: Sequence[Result], title: str | None = None) -> Table:
     """Return results as a table, one row each, with intervals; what all share stands above it."""
     names = [name for name in ("suite", "measure", "reduction") if len({getattr(each, name) for each in results}) > 1]
     shared = [getattr(results[0], name) for name in ("suite", "measure", "reduction") if name not in names]
-    table = Table(
-        title=title or ", ".join(filter(None, shared)), title_justify="left", header_style="bold", pad_edge=False
-    )
+    table = titled(title or ", ".join(filter(None, shared)))
     with_groups = any(result.group for result in results)
     for name in ("model", *names, *(["group"] if with_groups else [])):
         table.add_column(name, overflow="fold")
@@ -36,10 +35,10 @@ def group_table(results: Sequence[Result], title: str | None = None) -> Table:
     models = list(dict.fromkeys(result.model for result in results))
     groups = list(dict.fromkeys(result.group or "all" for result in results))
     cells = {(result.group or "all", result.model): result for result in results}
-    table = Table(title=title, title_justify="left", header_style="bold", pad_edge=False)
+    table = titled(title)
     table.add_column("group", overflow="fold")
     for model in models:
-        table.add_column(model, justify="right", overflow="fold")
+        table.add_column(plain(model), justify="right", overflow="fold")
     for group in groups:
         found = [cells.get((group, model)) for model in models]
         add_row(table, group.partition("=")[2] or group, *map(_short, found))
@@ -60,7 +59,7 @@ def comparison_table(comparisons: Sequence[Comparison]) -> Table:
     like = comparisons[0]
     shared = [like.measure] if "measure" not in names else []
     shared += [f"{like.first} against {like.second if 'second' not in names else 'others'}"]
-    table = Table(title=", ".join(shared), title_justify="left", header_style="bold", pad_edge=False)
+    table = titled(", ".join(shared))
     with_groups = any(each.group for each in comparisons)
     for name in (*names, *(["group"] if with_groups else [])):
         table.add_column(name, overflow="fold")
@@ -80,7 +79,7 @@ def comparison_table(comparisons: Sequence[Comparison]) -> Table:
 
 def correlation_table(found: Sequence[Correlated], title: str) -> Table:
     """Return correlations as a table, one row each."""
-    table = Table(title=title, title_justify="left", header_style="bold", pad_edge=False)
+    table = titled(title)
     for name in ("first", "second"):
         table.add_column(name, overflow="fold")
     for name in ("r", "95 % interval", "p", "Holm", "BH", "n"):
@@ -114,9 +113,20 @@ def p_text(p: float | None) -> str:
     return "<.001" if p < 0.001 else f"{p:.3f}".removeprefix("0")
 
 
+def titled(title: str | None) -> Table:
+    """Return an empty table below its title."""
+    shown = plain(title, style="table.title") if title else None
+    return Table(title=shown, title_justify="left", header_style="bold", pad_edge=False)
+
+
+def plain(text: str, style: str = "") -> Text:
+    """Return a text as it stands: brackets in a sentence or a model's name are no markup, and nothing is a command."""
+    return Text(visible(text), style=style)
+
+
 def add_row(table: Table, *cells: str) -> None:
-    """Add a row of plain text: brackets in a sentence or a model's name are no markup."""
-    table.add_row(*map(Text, cells))
+    """Add a row of plain text."""
+    table.add_row(*map(plain, cells))
 
 
 def footnotes(results: Sequence[Result]) -> list[str]:

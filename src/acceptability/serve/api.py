@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
 from acceptability.serve.browsing import find_run, listed_suites
-from acceptability.serve.forms import ordered_suite, ordered_table
+from acceptability.serve.forms import coded, ordered_suite, ordered_table
 from acceptability.serve.jobs import Job, all_jobs, find_job, table_name
 from acceptability.serve.judging import Judges
 from acceptability.serve.limits import check_sentences
@@ -113,7 +113,7 @@ class Api:
         self._worker.check_room()
         models = self._chosen(asked.models)
         if asked.table:
-            content = asked.table.encode("utf-8", "replace")
+            content = coded(asked.table)
             job = await run_in_threadpool(
                 ordered_table, table_name(asked.name), content, models, asked.by, self._limits
             )
@@ -135,7 +135,7 @@ class Api:
         return {"id": run.id, "made": run.made, "arguments": run.arguments, "results": rows_of(run, "results")}
 
     def _chosen(self, names: list[str]) -> tuple[str, ...]:
-        return tuple(self._judges[name].name for name in names) or self._judges.names
+        return self._judges.chosen(names) or self._judges.names
 
 
 def _check_sender(request: Request) -> None:

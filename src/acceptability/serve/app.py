@@ -23,7 +23,7 @@ from acceptability.serve.forms import form_of, ordered_suite, ordered_table
 from acceptability.serve.guard import REPORT_POLICY, Guard
 from acceptability.serve.jobs import Job, all_jobs, find_job
 from acceptability.serve.judging import Judges
-from acceptability.serve.limits import Rate, check_sentences
+from acceptability.serve.limits import TRIES_A_MINUTE, Rate, check_sentences
 from acceptability.serve.pages import refused, shown
 from acceptability.serve.reports import has_report, report_of, rows_of
 from acceptability.serve.settings import Settings
@@ -33,7 +33,6 @@ from acceptability.serve.working import Worker
 from acceptability.store.runs import saved_runs
 from acceptability.suites.fetch import is_here
 
-_TRIES_A_MINUTE = 10
 _STATIC = Path(__file__).with_name("static")
 _log = logging.getLogger(__name__)
 
@@ -72,7 +71,7 @@ class Site:
     def __init__(self, settings: Settings, judges: Judges, worker: Worker) -> None:
         self._settings, self._limits = settings, settings.limits
         self._judges, self._worker = judges, worker
-        self._tries = Rate(_TRIES_A_MINUTE)
+        self._tries = Rate(TRIES_A_MINUTE)
 
     def add_to(self, app: FastAPI) -> None:
         """Add every page to an application."""
@@ -208,7 +207,9 @@ def _say_problems(app: FastAPI) -> None:
     async def refusal(request: Request, error: Exception) -> Response:
         assert isinstance(error, AnyHTTPException)
         known = {"Not Found": "there is no such page.", "Method Not Allowed": "this page cannot be asked that way."}
-        return refused(request, error.status_code, known.get(str(error.detail), str(error.detail)))
+        answer = refused(request, error.status_code, known.get(str(error.detail), str(error.detail)))
+        answer.headers.update(error.headers or {})
+        return answer
 
     async def unread(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)

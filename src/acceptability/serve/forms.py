@@ -31,8 +31,8 @@ class Form:
         return next(iter(self.fields.get(name, ())), "").strip()
 
     def models(self, judges: Judges) -> tuple[str, ...]:
-        """Return the models that were ticked; each must be one of ours."""
-        return tuple(judges[name].name for name in self.fields.get("model", ()))
+        """Return the models that were ticked, each once; each must be one of ours."""
+        return judges.chosen(self.fields.get("model", ()))
 
     def table(self) -> tuple[str, bytes]:
         """Return the name and the content of the table that was uploaded, or else pasted."""
@@ -41,7 +41,22 @@ class Form:
         pasted = self.text("table")
         if not pasted:
             raise SuiteError("there is no table. Choose a file, or paste one with a line of column names above it.")
-        return table_name(f"pasted.{_pasted_form(pasted)}"), pasted.encode("utf-8", "replace")
+        return table_name(f"pasted.{_pasted_form(pasted)}"), coded(pasted)
+
+
+def coded(table: str) -> bytes:
+    """Return a table as the file that it would be; one that no file can hold is refused.
+
+    >>> coded("text")
+    b'text'
+    """
+    try:
+        return table.encode()
+    except UnicodeEncodeError as error:
+        found = ascii(table[error.start])
+        raise SuiteError(
+            f"the table holds {found}, half of a character, which UTF-8 cannot hold. Take it out."
+        ) from error
 
 
 async def form_of(request: Request, limits: Limits) -> Form:

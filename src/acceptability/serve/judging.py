@@ -152,6 +152,10 @@ class Judges:
         """What the models are called, in the order in which they are shown."""
         return tuple(self._judges)
 
+    def chosen(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Return the models of these names, each once; each must be one of ours."""
+        return tuple(dict.fromkeys(self[name].name for name in names))
+
     def close(self) -> None:
         """End all threads."""
         for each in self:

@@ -9,6 +9,9 @@ from threading import Lock
 
 from fastapi import HTTPException
 
+TRIES_A_MINUTE = 10
+"""How often one address may send a wrong token."""
+
 _MOST_ADDRESSES = 10_000
 
 
@@ -24,6 +27,7 @@ class Limits:
         per_minute: How many requests for work one address may send in a minute.
         waiting: How many judgements may wait for one model.
         jobs: How many evaluations may wait.
+        body_seconds: How long a request may take to arrive.
     """
 
     upload_bytes: int = 5_000_000
@@ -33,6 +37,7 @@ class Limits:
     per_minute: int = 600
     waiting: int = 1_000
     jobs: int = 20
+    body_seconds: float = 60.0
 
 
 def check_sentences(sentences: Sequence[str], limits: Limits) -> None:
@@ -67,6 +72,15 @@ def too_large(limits: Limits) -> HTTPException:
     )
 
 
+def too_slow(limits: Limits) -> HTTPException:
+    """Return the refusal of a request that does not arrive; who sends so slowly is not listened to any longer."""
+    return HTTPException(
+        408,
+        f"the request did not arrive within {limits.body_seconds:g} seconds. Send it again, or a smaller one.",
+        headers={"Connection": "close"},
+    )
+
+
 class Rate:
     """Counts what each address asks for: so many in a minute, saved up while it is quiet."""
 
@@ -79,14 +93,28 @@ class Rate:
         """Count one request; refuse it if there were too many."""
         now = time.monotonic()
         with self._lock:
-            left, last = self._left.get(address, (self._most, now))
-            left = min(self._most, left + (now - last) * self._most / 60)
+            left = self._saved(address, now)
             if left >= 1:
                 self._left[address] = (left - 1, now)
                 if len(self._left) > _MOST_ADDRESSES:
                     self._forget(now)
                 return
-        raise HTTPException(
+        raise self._refusal()
+
+    def check_left(self, address: str) -> None:
+        """Refuse a request if there were too many, and count nothing."""
+        with self._lock:
+            left = self._saved(address, time.monotonic())
+        if left < 1:
+            raise self._refusal()
+
+    def _saved(self, address: str, now: float) -> float:
+        """Return how many requests an address has left."""
+        left, last = self._left.get(address, (self._most, now))
+        return min(self._most, left + (now - last) * self._most / 60)
+
+    def _refusal(self) -> HTTPException:
+        return HTTPException(
             429,
             f"too many requests from your address; the limit is {self._most:.0f} a minute. Wait a moment.",
         )

@@ -20,6 +20,7 @@ _TITLES = {
     403: "Not allowed",
     404: "Not found",
     405: "Not possible",
+    408: "Too slow",
     413: "Too much",
     421: "Wrong name",
     429: "Too often",

@@ -68,8 +68,14 @@ def may_enter(headers: Mapping[str, str], cookies: Mapping[str, str], token: str
     """Tell whether a request carries the token, or the cookie made from it."""
     if not token:
         return True
-    bearer = headers.get("authorization", "").removeprefix("Bearer ")
-    return same(bearer, token) or same(cookies.get(ACCESS, ""), access_cookie(token))
+    scheme, _, given = headers.get("authorization", "").partition(" ")
+    is_known = scheme.lower() == "bearer" and same(given, token)
+    return is_known or same(cookies.get(ACCESS, ""), access_cookie(token))
+
+
+def has_credentials(headers: Mapping[str, str], cookies: Mapping[str, str]) -> bool:
+    """Tell whether a request claims to know the token, rightly or not."""
+    return bool(headers.get("authorization") or cookies.get(ACCESS))
 
 
 def check_host(header: str, *, loopback: bool) -> None:

@@ -42,12 +42,18 @@ def _of_targets(rows: Sequence[Row]) -> Iterator[tuple[str, str, str, bool, floa
         better, worse = row["better_surprisal_bits"], row["worse_surprisal_bits"]
         if better + worse > 0:
             repulsion = abs(better - worse) / (better + worse)
-            yield str(row.get("model", "")), str(row.get("suite", "")), str(row["edit"]), worse > better, repulsion
+            yield (
+                str(row.get("model", "")),
+                str(row.get("suite", "")),
+                str(row.get("edit", "")),
+                worse > better,
+                repulsion,
+            )
 
 
 def _of_units(rows: Sequence[Row]) -> Iterator[tuple[str, str, str, bool, float]]:
     for row in rows:
-        if "repulsion" in row:
+        if "repulsion" in row and "better" in row and "worse" in row:
             edit = str(row.get("tag/edit", ""))
             yield model_name(row), row["suite"], edit, row["worse"] > row["better"], row["repulsion"]
 

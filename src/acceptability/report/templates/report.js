@@ -10,13 +10,16 @@
     return element;
   };
 
-  // Files: a text that begins like a formula gets an apostrophe before it, so that no spreadsheet runs it.
-  const harmless = (cell) =>
-    typeof cell === "string" && /^[=+\-@\t\r]/.test(cell) && !/^[+-]?\d+(\.\d+)?$/.test(cell) ? "'" + cell : cell;
-  const field = (cell) => {
-    const text = cell === null || cell === undefined ? "" : String(harmless(cell));
-    return /[",\n\r]/.test(text) ? '"' + text.replaceAll('"', '""') + '"' : text;
+  // Files: a text that begins like a formula, also where a spreadsheet splits at semicolons, gets an apostrophe
+  // before it, so that no spreadsheet runs it. Every cell is quoted.
+  const starts = /^[ \u00a0\u200b\u2060\ufeff\0]*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
+  const inside = /([;\t\r\n][ \u00a0\u200b\u2060\ufeff\0]*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])/g;
+  const harmless = (cell) => {
+    if (typeof cell !== "string" || /^[+-]?\d+(\.\d+)?$/.test(cell)) return cell;
+    return (starts.test(cell) ? "'" : "") + cell.replace(inside, "$1'");
   };
+  const field = (cell) =>
+    '"' + (cell === null || cell === undefined ? "" : String(harmless(cell))).replaceAll('"', '""') + '"';
   const csv = (columns, rows) => [columns, ...rows].map((row) => row.map(field).join(",")).join("\n") + "\n";
   const download = (name, text, type) => {
     const link = make("a");
