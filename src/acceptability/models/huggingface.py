@@ -69,8 +69,11 @@ class Checkpoint:
     def encoded(self, texts: Sequence[str], *, special: bool) -> Any:
         """Return each text as tokens with their places, all at once, neither cut nor padded."""
         backend = self.tokenizer.backend_tokenizer
-        backend.no_truncation()
-        backend.no_padding()
+        # Other threads may be reading with it: what is off already must not be written.
+        if backend.truncation is not None:
+            backend.no_truncation()
+        if backend.padding is not None:
+            backend.no_padding()
         coded = backend.encode_batch(texts, add_special_tokens=special)
         size = getattr(self.config.get_text_config(), "vocab_size", len(self.names))
         if size < len(self.names):
