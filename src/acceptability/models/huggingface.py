@@ -13,7 +13,6 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from pickle import UnpicklingError  # nosec B403
 from typing import Any
@@ -22,6 +21,7 @@ import numpy as np
 
 from acceptability.errors import MissingExtra, ModelError, OutOfMemory, QueryError, reason
 from acceptability.models.files import checked_bool, checked_choice, files_hash, is_importable
+from acceptability.models.once import once
 from acceptability.types import Query
 
 _log = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ class Checkpoint:
         """The name and the commit or content hash."""
         return f"{self.name}@{self.version}"
 
-    @cached_property
+    @once
     def tokenizer(self) -> Any:
         """The fast tokenizer, which knows where tokens stand in the text."""
         from transformers import AutoTokenizer
@@ -81,7 +81,7 @@ class Checkpoint:
                 _check_known(each, size, index)
         return coded
 
-    @cached_property
+    @once
     def names(self) -> list[str]:
         """The tokens, by their ids."""
         vocabulary = self.tokenizer.get_vocab()
@@ -90,7 +90,7 @@ class Checkpoint:
             names[number] = token
         return names
 
-    @cached_property
+    @once
     def config(self) -> Any:
         """What the model's authors say of its shape."""
         from transformers import AutoConfig
