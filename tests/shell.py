@@ -11,7 +11,6 @@ from inspect import signature
 from typing import Any
 
 import typer.main
-from typer.exceptions import TyperException
 
 from acceptability import registry
 from acceptability.cli import app
@@ -20,6 +19,9 @@ from acceptability.models.named import delivered
 from acceptability.spelling import Spelled, read, read_located
 from acceptability.suites import catalog
 from pages import ROOT
+
+# Any wrong use of a command. Newer releases of typer have the class themselves, older ones take it from click.
+_WrongUse = typer.BadParameter.__base__
 
 _FILE = re.compile(r".*\.(csv|tsv|jsonl?|parquet|txt)\Z")
 
@@ -45,7 +47,7 @@ def _ours(words: list[str]) -> str:
         return f"{name} has no command {words[0]}" if words and not words[0].startswith("-") else ""
     try:
         given = command.make_context(name, [each for each in words if not each.startswith("$")]).params
-    except TyperException as error:
+    except _WrongUse as error:
         return f"{name}: {error.format_message()}"
     return next(filter(None, (_value(name, *each) for each in given.items())), "")
 

@@ -17,6 +17,7 @@ from acceptability.errors import TrainError
 from acceptability.measures.classification import matthews
 from acceptability.train.classifiers import Examples, Fitted
 from acceptability.train.tick import Tell, Tick
+from tiny import bert_tokenizer
 
 _KNOWN = "the cat dog sleep chase who did he is she i think that it rain no has ever a was"
 WORDS = _KNOWN.split()
@@ -93,13 +94,12 @@ class TinyBert:
 
     def fit(self, learn: Examples, held: Examples, out: Path, tell: Tell) -> Fitted:
         import torch
-        from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
+        from transformers import BertConfig, BertForSequenceClassification
 
         torch.manual_seed(self.seed)
-        tokens = {token: number for number, token in enumerate(("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS))}
-        tokenizer = BertTokenizerFast(vocab=tokens)
+        tokenizer = bert_tokenizer(("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS))
         config = BertConfig(
-            vocab_size=len(tokens),
+            vocab_size=len(tokenizer),
             hidden_size=16,
             num_hidden_layers=1,
             num_attention_heads=2,

@@ -18,7 +18,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -36,6 +35,7 @@ from acceptability.models.huggingface import (
     in_target,
     within,
 )
+from acceptability.models.once import once
 from acceptability.spelling import write
 from acceptability.types import Query, TokenScores
 
@@ -128,7 +128,7 @@ class Causal:
             )
         return net
 
-    @cached_property
+    @once
     def forward(self) -> CausalPass:
         """The fastest way through the network that gives what the plain way gives."""
         from acceptability.models.left_to_right import causal_pass
@@ -200,7 +200,7 @@ class Causal:
 
         return moved
 
-    @cached_property
+    @once
     def _opening(self) -> NDArray[np.int64]:
         """The tokens that can follow a word once it has ended: those that begin with a space, and the end token."""
         opening = [number for number, name in enumerate(self.files.names) if name.startswith(_SPACES)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from acceptability.models.huggingface import (
     enough_memory,
     padded,
 )
+from acceptability.models.once import once
 from acceptability.models.sentence_classifier import SentenceClassifier, folder_hash, open_folder
 from acceptability.models.sentence_shape import is_ours
 from acceptability.spelling import write
@@ -55,7 +55,7 @@ class Classifier:
         options = {"acceptable": self.acceptable, "dtype": self.dtype}
         return write(f"classifier:{self.files.signature}", {**options, **self.files.options})
 
-    @cached_property
+    @once
     def net(self) -> Any:
         """The weights, read on first use."""
         labels = self.files.config.num_labels

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from acceptability.models.classifier import Classifier
 from acceptability.models.files import checked_choice
 from acceptability.models.huggingface import budget, enough_memory, padded
 from acceptability.models.masked import Masked
+from acceptability.models.once import once
 from acceptability.models.sentence_classifier import SentenceClassifier
 from acceptability.types import Query
 
@@ -59,7 +59,7 @@ class Transformer:
         """The numbers of its layers."""
         return tuple(range(self.model.files.config.get_text_config().num_hidden_layers + 1))
 
-    @cached_property
+    @once
     def net(self) -> Any:
         """The network without its head."""
         files, model = self.model.files, self.model

@@ -14,7 +14,6 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ import numpy as np
 
 from acceptability.errors import MissingExtra, ModelError, OutOfMemory, QueryError, reason
 from acceptability.models.files import checked_bool, checked_choice, files_hash, is_importable
+from acceptability.models.once import once
 from acceptability.types import Query
 
 _log = logging.getLogger(__name__)
@@ -71,7 +71,7 @@ class Checkpoint:
         """What of the files belongs into a signature besides: whether their own code computes the scores."""
         return {"trust_remote_code": True} if self.trust.code else {}
 
-    @cached_property
+    @once
     def tokenizer(self) -> Any:
         """The fast tokenizer, which knows where tokens stand in the text."""
         from transformers import AutoTokenizer
@@ -89,8 +89,11 @@ class Checkpoint:
     def encoded(self, texts: Sequence[str], *, special: bool) -> Any:
         """Return each text as tokens with their places, all at once, neither cut nor padded."""
         backend = self.tokenizer.backend_tokenizer
-        backend.no_truncation()
-        backend.no_padding()
+        # Other threads may be reading with it: what is off already must not be written.
+        if backend.truncation is not None:
+            backend.no_truncation()
+        if backend.padding is not None:
+            backend.no_padding()
         try:
             coded = backend.encode_batch(texts, add_special_tokens=special)
         except Exception as error:  # the library raises nothing more special
@@ -101,7 +104,7 @@ class Checkpoint:
                 _check_known(each, size, index)
         return coded
 
-    @cached_property
+    @once
     def names(self) -> list[str]:
         """The tokens, by their ids."""
         vocabulary = self.tokenizer.get_vocab()
@@ -113,7 +116,7 @@ class Checkpoint:
             names[number] = token
         return names
 
-    @cached_property
+    @once
     def config(self) -> Any:
         """What the model's authors say of its shape."""
         from transformers import AutoConfig

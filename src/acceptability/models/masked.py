@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,6 +28,7 @@ from acceptability.models.huggingface import (
     in_target,
     within,
 )
+from acceptability.models.once import once
 from acceptability.spelling import write
 from acceptability.types import Query, TokenScores
 
@@ -98,7 +98,7 @@ class Masked:
         """Return the network as it was saved."""
         return self.files.net("AutoModelForMaskedLM", dtype=self.dtype, device=self.device)
 
-    @cached_property
+    @once
     def forward(self) -> MaskedPass:
         """The fastest way through the network that gives what the plain way gives."""
         from acceptability.models.masking import masked_pass

@@ -9,6 +9,7 @@ its attention and its positions from outside; whether one does is tried before i
 from __future__ import annotations
 
 import threading
+from inspect import signature
 from typing import Any
 
 from acceptability.models.attention import attention
@@ -26,6 +27,8 @@ def share_prefixes(net: Any) -> None:
     """Let a network take tries."""
     from transformers import AttentionInterface
 
+    if "position_ids" not in signature(type(net.base_model).forward).parameters:
+        raise Unfit("its positions cannot be given")
     AttentionInterface.register(_NAME, _attend)
     try:
         net.set_attn_implementation(_NAME)

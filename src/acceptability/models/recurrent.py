@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 from acceptability.errors import MissingExtra, ModelError, QueryError
 from acceptability.models import recurrent_shape, vocabulary
 from acceptability.models.files import checked_bool, files_hash, is_importable
+from acceptability.models.once import once
 from acceptability.models.vocabulary import END, START, UNKNOWN, Vocabulary, read_vocabulary
 from acceptability.spelling import write
 from acceptability.types import Query, Span, TokenScores
@@ -82,7 +82,7 @@ class Recurrent:
         options |= {"improper": True} if self.improper else {}
         return write(f"recurrent:{self.folder.name}@{_hash(self.folder)}", options)
 
-    @cached_property
+    @once
     def vocabulary(self) -> Vocabulary:
         """Its words."""
         return read_vocabulary(self.folder)
@@ -92,7 +92,7 @@ class Recurrent:
         """The name of the rule that cuts text into words."""
         return self.vocabulary.rule
 
-    @cached_property
+    @once
     def net(self) -> Network:
         """The network, read on first use."""
         from acceptability.models.huggingface import _get_ready, _placed
@@ -168,7 +168,7 @@ class Recurrent:
         strange = tuple(place for place in scored if numbers[place] == UNKNOWN)
         return Words(query, tuple(words), offsets, tuple(numbers), scored, strange)
 
-    @cached_property
+    @once
     def _unknown_lp(self) -> float | None:
         """What an unknown word gets; None where <unk> stands in for it."""
         if self.unknown == "<unk>":

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acceptability.errors import MissingExtra, ModelError, QueryError
 from acceptability.models import recurrent_shape, vocabulary
 from acceptability.models.files import files_hash, is_importable
+from acceptability.models.once import once
 from acceptability.models.sentence_shape import FILE, LM, Shape, read_shape
 from acceptability.models.vocabulary import UNKNOWN, Vocabulary, read_vocabulary
 from acceptability.types import LabelScores, Query
@@ -60,17 +60,17 @@ class SentenceClassifier:
         """The folder's name and the content of its files."""
         return f"classifier:{self.folder.resolve().name}@{folder_hash(self.folder)}"
 
-    @cached_property
+    @once
     def shape(self) -> Shape:
         """The shape of its network."""
         return read_shape(self.folder)
 
-    @cached_property
+    @once
     def vocabulary(self) -> Vocabulary:
         """The words that it, or the language model that it reads, knows."""
         return read_vocabulary(self.folder / LM if self.shape.reads_states else self.folder)
 
-    @cached_property
+    @once
     def net(self) -> SentenceNetwork:
         """The network, read on first use."""
         from acceptability.models.huggingface import _get_ready, _placed
@@ -82,7 +82,7 @@ class SentenceClassifier:
             raise ModelError(f"{self.folder}: {FILE} and {vocabulary.FILE} are not of the same classifier")
         return read_network(self.folder, place)
 
-    @cached_property
+    @once
     def lm(self) -> Network:
         """The language model whose states it reads."""
         from acceptability.models.recurrent_networks import read_network

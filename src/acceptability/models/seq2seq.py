@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -38,6 +37,7 @@ from acceptability.models.huggingface import (
     in_target,
     within,
 )
+from acceptability.models.once import once
 from acceptability.spelling import write
 from acceptability.types import Query, Span, TokenScores
 
@@ -142,7 +142,7 @@ class Seq2Seq:
         """Return the network as it was saved."""
         return self.files.net("AutoModelForSeq2SeqLM", dtype=self.dtype, device=self.device)
 
-    @cached_property
+    @once
     def forward(self) -> Seq2SeqPass:
         """The fastest way through the network that gives what the plain way gives."""
         from acceptability.models.encoder_decoder import seq2seq_pass
@@ -154,7 +154,7 @@ class Seq2Seq:
         """How many tokens should go through the network at once."""
         return budget(self.net.device.type)
 
-    @cached_property
+    @once
     def start(self) -> int:
         """The token that the decoder begins with."""
         if not getattr(self.files.config, "is_encoder_decoder", False):
@@ -167,7 +167,7 @@ class Seq2Seq:
             )
         return found
 
-    @cached_property
+    @once
     def gap(self) -> Gap:
         """What stands for a hidden token: a sentinel if the tokenizer has them, else its mask."""
         for name in _SENTINELS:
