@@ -18,7 +18,7 @@ test: .venv/ready
 
 # Kills, full disks, damaged files and the like, hundreds of times; prints what was lost or wrong.
 faults: .venv/ready
-	$(BIN)/pytest tests/faults --faults -q
+	$(BIN)/pytest tests/faults --faults -q --numprocesses 2 --dist loadfile
 
 test-slow: .venv/everything
 	$(BIN)/pytest --slow

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from faults.harness import Driver, Tally
+from faults.harness import Driver, Row, Tally
 
 _TALLY = Tally()
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,6 +43,20 @@ def torch_driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
     found = Driver(tmp_path_factory.mktemp("torch-driver"), modules)
     yield found
     found.close()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Tell the process that started this one, if one did, what was counted here."""
+    if (told := getattr(session.config, "workeroutput", None)) is not None:
+        told["faults"] = json.dumps([asdict(row) for row in _TALLY.rows.values()])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take over what another process counted."""
+    for row in json.loads(node.workeroutput.get("faults", "[]") if hasattr(node, "workeroutput") else "[]"):
+        _TALLY.take_over(Row(**row))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

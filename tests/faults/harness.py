@@ -49,6 +49,17 @@ class Tally:
     def row(self, kind: str) -> Row:
         return self.rows.setdefault(kind, Row(kind))
 
+    def take_over(self, other: Row) -> None:
+        """Add what another process counted."""
+        row = self.row(other.kind)
+        row.injected, row.lost, row.wrong = (
+            row.injected + other.injected,
+            row.lost + other.lost,
+            row.wrong + other.wrong,
+        )
+        for name, count in other.notes.items():
+            row.note(name, count)
+
     def write(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps([asdict(row) for row in self.rows.values()], indent=1) + "\n", encoding="utf-8")
