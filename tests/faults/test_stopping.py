@@ -29,6 +29,8 @@ def stopped(line: Sequence[str], home: Path, is_time: Callable[[], bool]) -> tup
     process = subprocess.Popen(
         [sys.executable, "-m", "acceptability", *line],
         env=env, stdin=theirs, stdout=subprocess.PIPE, stderr=theirs, start_new_session=True,
+        # Tests that run in the background of a shell are told to overhear Ctrl-C; a command at a terminal is not.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
     talk, sent = b"", False
     with process:
