@@ -361,7 +361,7 @@ def test_other_code_is_another_model(own_code: tuple[Path, Path]) -> None:
     assert load_model(f"causal:{folder}(trust_remote_code=True)").signature != before
     (folder / "own.py").write_text("raise AttributeError('gone')")
     with pytest.raises(ModelError, match=r"cannot open the model own in .*, or run the code that comes with it: gone"):
-        load_model(f"causal:{folder}(trust_remote_code=True)").signature  # noqa: B018
+        said(load_model(f"causal:{folder}(trust_remote_code=True)"), TEXTS)
 
 
 def test_a_checkpoint_without_the_head_is_not_filled_with_random_weights(masked_dir: Path) -> None:

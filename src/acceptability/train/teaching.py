@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import transformers
 from torch.nn import functional
 
 from acceptability.train.beginning import take_weights, told_of
@@ -53,7 +54,10 @@ class HiddenTokens(torch.nn.Module):
 
     def forward(self, shown: torch.Tensor, places: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """Foretell the tokens that are hidden; logits are computed for their places alone."""
-        none = {"full_attention": None, "sliding_attention": None}
+        # ModernBERT of transformers 4 knows no masks by kind, and makes its own.
+        none = (
+            None if transformers.__version__.startswith("4.") else {"full_attention": None, "sliding_attention": None}
+        )
         read = self.net.model(input_ids=shown, attention_mask=none).last_hidden_state
         chosen = read.gather(1, places.unsqueeze(-1).expand(-1, -1, read.shape[-1]))
         logits = self.net.decoder(self.net.head(chosen))
