@@ -59,8 +59,7 @@ def follows(rows: list[list[int] | None], logprobs: Next, temperature: float = 1
     assert chi < free + 4 * (2 * free) ** 0.5
 
 
-@pytest.mark.parametrize("temperature", [1.0, 0.6, 1.8])
-@pytest.mark.parametrize("begins", [True, False])
+@pytest.mark.parametrize(("begins", "temperature"), [(True, 1.0), (True, 0.6), (False, 1.0), (False, 1.8)])
 def test_an_ngram_is_drawn_from_as_it_scores(ngram_dir: Path, temperature: float, begins: bool) -> None:
     table = load_model(f"ngram:{ngram_dir}").table
     assert len(table.orders) == 3

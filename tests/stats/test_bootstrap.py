@@ -61,7 +61,12 @@ def of_clusters(generator, how) -> Interval:
 @pytest.mark.parametrize("method", ["percentile", "bca"])
 @pytest.mark.parametrize(
     ("make", "truth", "by"),
-    [(of_mean, 0.7, ""), (of_skewed_mean, 1.0, ""), (of_correlation, 0.6, ""), (of_clusters, 0.7, "item")],
+    [
+        (of_mean, 0.7, ""),
+        (of_skewed_mean, 1.0, ""),
+        pytest.param(of_correlation, 0.6, "", marks=pytest.mark.slow),
+        (of_clusters, 0.7, "item"),
+    ],
 )
 def test_coverage_is_near_nominal(make, truth: float, by: str, method: str) -> None:
     covered = share_covered(make, truth, lambda seed: Bootstrap(200, seed=seed, by=by, method=method))

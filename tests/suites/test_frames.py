@@ -72,6 +72,7 @@ def test_a_byte_order_mark_and_mixed_newlines(plain: Path, tmp_path: Path) -> No
     assert load_suite(str(tmp_path / "mixed.csv")).hash == load_suite(str(plain)).hash
 
 
+@pytest.mark.slow
 def test_a_large_file_is_read_whole(tmp_path: Path) -> None:
     generator = random.Random(0)
     rows = [(f"w{generator.random()} number {number}", number % 2) for number in range(200_000)]
