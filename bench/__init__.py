@@ -1,1 +1,1 @@
-"""What is timed."""
+"""Benchmarks: speed, memory and size of this package, alone and against other tools."""

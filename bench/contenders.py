@@ -1,4 +1,4 @@
-"""Who is timed against whom, and the processes they run in: each in its own, one at work at a time."""
+"""The tools that are timed against each other, and their worker processes, of which only one works at a time."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _LAST_LINES = 25
 
 
 class BenchError(Exception):
-    """Something that stops the bench, with what to do about it."""
+    """An error that ends a benchmark; the message says what to do."""
 
 
 @dataclass(frozen=True)
 class Contender:
-    """One tool with the settings it is timed under.
+    """A tool with the settings under which it is timed.
 
     Args:
-        tool: ``ours``, ``minicons`` or ``lm-eval``: which worker it runs in.
-        options: What that worker is told (see there).
-        batches: The batch sizes to try; the fastest is kept. One means that the tool chooses by itself.
+        tool: ``ours``, ``minicons`` or ``lm-eval``, which selects the worker.
+        options: The options of that worker (see its module).
+        batches: The batch sizes to try; the fastest is used. With a single 1 the tool chooses its batches itself.
     """
 
     name: str
@@ -39,10 +39,10 @@ class Contender:
 
 @dataclass(frozen=True)
 class Match:
-    """Ours under a peer's conventions, and that peer.
+    """Our package under the conventions of another tool, and that tool.
 
     Args:
-        lead: What stands before a text, after a start token; None where there is no start token.
+        lead: The text between the start token and the sentence; None if there is no start token.
     """
 
     name: str
@@ -62,12 +62,12 @@ _BATCHES = {
 _MORE_ON_A_GPU = (128, 256, 512)
 
 
-def _ours(spelling: str) -> Contender:
-    return Contender("ours", "ours", {"spelling": spelling})
+def _ours(spec: str) -> Contender:
+    return Contender("ours", "ours", {"spec": spec})
 
 
 def matches(kind: str, device: str) -> list[Match]:
-    """Return what is timed for a kind of model. The spellings give the very numbers that the peer gives."""
+    """Return the comparisons for a kind of model. The specs reproduce the scores of the other tool exactly."""
 
     def peer(tool: str, **options: Any) -> Contender:
         more = _MORE_ON_A_GPU if device.startswith("cuda") else ()
@@ -90,7 +90,7 @@ def matches(kind: str, device: str) -> list[Match]:
 
 
 class Worker:
-    """A running worker. Use it in a ``with`` statement; it ends with it."""
+    """A worker process. It starts and ends with a ``with`` statement."""
 
     def __init__(self, contender: Contender, python: Path, logs: Path) -> None:
         logs.mkdir(parents=True, exist_ok=True)
@@ -118,32 +118,32 @@ class Worker:
         self._process.communicate()
 
     def load(self, folder: str, *, dtype: str, device: str, threads: int) -> dict[str, Any]:
-        """Have the worker load a model, and return what it says of itself."""
-        return self._ask("load", asdict(Order(folder, dtype, device, threads, dict(self.contender.options))))
+        """Have the worker load a model, and return the time, the notes and the versions of its packages."""
+        return self._request("load", asdict(Order(folder, dtype, device, threads, dict(self.contender.options))))
 
     def score(self, texts: Sequence[str], batch: int) -> dict[str, Any]:
         """Have the worker score texts, and return seconds, scores and memory."""
-        return self._ask("score", {"texts": list(texts), "batch": batch})
+        return self._request("score", {"texts": list(texts), "batch": batch})
 
-    def _ask(self, what: str, order: Mapping[str, Any]) -> dict[str, Any]:
+    def _request(self, action: str, order: Mapping[str, Any]) -> dict[str, Any]:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:
-            print(json.dumps({"do": what, **order}), file=self._process.stdin, flush=True)
+            print(json.dumps({"do": action, **order}), file=self._process.stdin, flush=True)
             line = self._process.stdout.readline()
         except BrokenPipeError:
             line = ""
         if not line:
-            said = self._log.read_text(encoding="utf-8", errors="replace").splitlines()[-_LAST_LINES:]
+            log_lines = self._log.read_text(encoding="utf-8", errors="replace").splitlines()[-_LAST_LINES:]
             raise BenchError(
-                "\n".join([f"{self.contender.name} failed to {what}; the end of {self._log}:", *said])
+                "\n".join([f"{self.contender.name} failed to {action}; the end of {self._log}:", *log_lines])
             ) from None
         answer: dict[str, Any] = json.loads(line)
         return answer
 
 
 def environment(*, ours: bool) -> dict[str, str]:
-    """Return a worker's environment: it finds the bench, our own worker also the package; PYTHONPATH is kept."""
-    found = [ROOT, *([ROOT / "src"] if ours else [])]
-    given = os.environ.get("PYTHONPATH")
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([*map(str, found), *([given] if given else [])])}
+    """Return a worker's environment variables: its PYTHONPATH has the benchmarks and, for our worker, the package."""
+    paths = [ROOT, *([ROOT / "src"] if ours else [])]
+    inherited = os.environ.get("PYTHONPATH")
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([*map(str, paths), *([inherited] if inherited else [])])}

@@ -1,11 +1,11 @@
-"""Writes tests/golden/peers.json: what our peers say of a few sentences, so that tests need not have the peers.
+"""Write tests/golden/peers.json: the scores of other tools for a few sentences, so that tests do not need the tools.
 
     python -m bench.golden_peers --environment FOLDER
 
-The models are the tests' own tiny ones (``tests/tiny.py``). They are made here, then read in the peers' environment.
-Each sentence has its score as the tool gives it, and its tokens with their log-probabilities: minicons lists a token
-that it does not score with 0. The size of the weights is kept too, so that a test can tell a change of the models
-from a change of the scores.
+The models are the tiny ones of the tests (``tests/tiny.py``). This process makes them, and the environment of the other
+tools loads them. Each sentence has the tool's score, and its tokens with their log-probabilities; minicons lists a
+token that it does not score with 0. The mean size of the weights is stored too, so that a test can distinguish a
+change of the models from a change of the scores.
 """
 
 from __future__ import annotations
@@ -35,23 +35,25 @@ _CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
 
 
 def main() -> None:
-    """Make the models here, have the peers score with them there, write what they say."""
-    reader = argparse.ArgumentParser(prog="python -m bench.golden_peers", description="Write down what the peers say.")
+    """Make the models, score with the other tools in their environment, and write the scores."""
+    reader = argparse.ArgumentParser(
+        prog="python -m bench.golden_peers", description="Store the scores of other tools."
+    )
     reader.add_argument("--environment", help="the folder of an environment that has the peers, or 'here'")
     reader.add_argument("--scratch", type=Path, default=Path(tempfile.gettempdir()) / "acceptability-bench")
     reader.add_argument("--inside", type=Path, help=argparse.SUPPRESS)
     given = reader.parse_args()
     if given.inside:
-        print(json.dumps(_said(given.inside), ensure_ascii=False))
+        print(json.dumps(_score_texts(given.inside), ensure_ascii=False))
         return
-    with tempfile.TemporaryDirectory() as made:
-        _make(Path(made))
+    with tempfile.TemporaryDirectory() as models_folder:
+        _make(Path(models_folder))
         python = python_of_peers(given.environment, given.scratch)
-        command = [str(python), "-m", "bench.golden_peers", "--inside", made]
+        command = [str(python), "-m", "bench.golden_peers", "--inside", models_folder]
         settings = environment(ours=False) | {"HF_HUB_OFFLINE": "1"}
         done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=settings)
-        said = json.loads(done.stdout.splitlines()[-1])
-    TARGET.write_text(json.dumps(said, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        cases = json.loads(done.stdout.splitlines()[-1])
+    TARGET.write_text(json.dumps(cases, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     print(f"written: {TARGET}", file=sys.stderr)
 
 
@@ -63,16 +65,16 @@ def _make(folder: Path) -> None:
     (folder / "texts.json").write_text(json.dumps(tiny.TEXTS), encoding="utf-8")
 
 
-def _said(folder: Path) -> dict[str, Any]:
+def _score_texts(folder: Path) -> dict[str, Any]:
     texts = json.loads((folder / "texts.json").read_text(encoding="utf-8"))
     return {
         "versions": {name: version(name) for name in ("minicons", "lm_eval", "torch", "transformers")},
-        "weights": {kind: _size(folder / kind) for kind in ("causal", "masked")},
-        "cases": {name: _case(folder, texts, *case) for name, case in _CASES.items()},
+        "weights": {kind: _mean_size(folder / kind) for kind in ("causal", "masked")},
+        "cases": {name: _score_case(folder, texts, *case) for name, case in _CASES.items()},
     }
 
 
-def _case(folder: Path, texts: list[str], tool: str, kind: str, options: dict[str, Any]) -> dict[str, Any]:
+def _score_case(folder: Path, texts: list[str], tool: str, kind: str, options: dict[str, Any]) -> dict[str, Any]:
     from bench.worker_lm_eval import Harness
     from bench.worker_minicons import Minicons
 
@@ -85,20 +87,22 @@ def _case(folder: Path, texts: list[str], tool: str, kind: str, options: dict[st
             {
                 "text": text,
                 "score": round(score, 5),
-                "tokens": [each for each, _ in said],
-                "logprobs": [round(value, 5) for _, value in said],
+                "tokens": [token for token, _ in sentence_tokens],
+                "logprobs": [round(value, 5) for _, value in sentence_tokens],
             }
-            for text, score, said in zip(texts, scores, tokens, strict=True)
+            for text, score, sentence_tokens in zip(texts, scores, tokens, strict=True)
         ],
     }
 
 
-def _size(folder: Path) -> float:
-    """Return the mean size of all weights."""
+def _mean_size(folder: Path) -> float:
+    """Return the mean absolute value of all weights."""
     from safetensors.torch import load_file
 
     weights = load_file(folder / "model.safetensors").values()
-    return round(float(sum(each.double().abs().sum() for each in weights)) / sum(each.numel() for each in weights), 6)
+    return round(
+        float(sum(tensor.double().abs().sum() for tensor in weights)) / sum(tensor.numel() for tensor in weights), 6
+    )
 
 
 if __name__ == "__main__":

@@ -1,14 +1,15 @@
-"""Times our scoring of more and more sentences, and what keeping the answers costs.
+"""Time and memory of scoring as the number of sentences grows, and the overhead of the store.
 
     python -m bench.growth --shape tiny --minutes 10
     python -m bench.growth --shape gpt2 --sizes 1000 10000
 
-First: time and memory for 1,000, 10,000, 100,000, 1,000,000 sentences, without the store, each size only if it is
-expected to end within the minutes that are left; a straight line through the times says what a sentence costs. Then,
-taking turns: the engine alone, ``score()`` into an empty store, and ``score()`` of what the store holds already.
+First, time and memory for 1,000, 10,000, 100,000, 1,000,000 sentences, without the store. A size is skipped if it is
+not expected to finish within the remaining minutes. A straight line fitted to the times gives the cost per sentence.
+Then, in interleaved rounds: the engine alone, ``score()`` with an empty store, and ``score()`` of sentences whose
+scores are stored already.
 
-The shape *tiny* has next to no arithmetic, so that it shows our own cost for each sentence; *gpt2* shows what a user
-waits for. The sentences are BLiMP's, then the same again inside frames such as "We heard that …".
+The shape *tiny* has next to no arithmetic, so it shows the package's own overhead per sentence; *gpt2* shows the time
+that a user waits. The sentences are those of BLiMP, and then the same inside frames such as "We heard that …".
 """
 
 from __future__ import annotations
@@ -35,18 +36,18 @@ from bench.shapes import NAMES, Shape, made
 from bench.tables import aligned, megabytes
 
 _SIZES = (1_000, 10_000, 100_000, 1_000_000)
-_WAYS = {"answers": "the engine alone", "store": "into the store", "known": "from the store"}
+_MODES = {"answers": "the engine alone", "store": "into the store", "known": "from the store"}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Time both, print tables, and write them down."""
+    """Measure both, print tables, and write the results to a file."""
     given = _reader().parse_args(arguments)
     subprocess.run([sys.executable, "-m", "bench.shapes", str(given.scratch), given.shape], check=True)
     shape = made(given.scratch, given.shape)
     try:
         texts = many(suite(), max(*given.sizes, given.stored), given.seed)
-        grown = _grown(given, shape, texts)
-        kept = _kept(given, shape, texts[: given.stored])
+        grown = _measure_growth(given, shape, texts)
+        kept = _measure_store(given, shape, texts[: given.stored])
     except BenchError as error:
         raise SystemExit(f"bench: {error}") from error
     results = {"shape": shape.name, "dtype": given.dtype, "device": given.device, "threads": given.threads}
@@ -57,17 +58,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(f"written: {path}", file=sys.stderr)
 
 
-def _worker(given: argparse.Namespace, shape: Shape, way: str, stack: ExitStack) -> Worker:
-    spelling = shape.kind + ":{folder}(dtype='{dtype}', device='{device}')"
-    contender = Contender(f"ours-{way}", "ours", {"spelling": spelling, "way": way})
+def _worker(given: argparse.Namespace, shape: Shape, mode: str, stack: ExitStack) -> Worker:
+    spec = shape.kind + ":{folder}(dtype='{dtype}', device='{device}')"
+    contender = Contender(f"ours-{mode}", "ours", {"spec": spec, "mode": mode})
     worker = stack.enter_context(Worker(contender, Path(sys.executable), given.scratch / "logs"))
     worker.load(shape.folder, dtype=given.dtype, device=given.device, threads=given.threads)
     worker.score(["The cat sleeps.", "The cats sleep."], 1)
     return worker
 
 
-def _grown(given: argparse.Namespace, shape: Shape, texts: list[str]) -> dict[str, Any]:
-    """Return time and memory by size, sizes that were left out, and the straight line through the times."""
+def _measure_growth(given: argparse.Namespace, shape: Shape, texts: list[str]) -> dict[str, Any]:
+    """Return time and memory by size, the sizes that were skipped, and the fitted line."""
     rows: list[dict[str, Any]] = []
     end = time.monotonic() + 60 * given.minutes
     with ExitStack() as stack:
@@ -75,20 +76,20 @@ def _grown(given: argparse.Namespace, shape: Shape, texts: list[str]) -> dict[st
         for size in sorted(given.sizes):
             if rows and rows[-1]["seconds"] * size / rows[-1]["sentences"] > end - time.monotonic():
                 break
-            said = worker.score(texts[:size], 1)
-            rows.append({"sentences": size, **{name: said[name] for name in ("seconds", "before", "peak")}})
-    found: dict[str, Any] = {"rows": rows, "left_out": sorted(given.sizes)[len(rows) :]}
-    return found | (_line(rows) if len(rows) > 1 else {})
+            measured = worker.score(texts[:size], 1)
+            rows.append({"sentences": size, **{name: measured[name] for name in ("seconds", "before", "peak")}})
+    growth: dict[str, Any] = {"rows": rows, "left_out": sorted(given.sizes)[len(rows) :]}
+    return growth | (_fit_line(rows) if len(rows) > 1 else {})
 
 
-def _line(rows: Sequence[dict[str, Any]]) -> dict[str, float]:
-    """Return the line through the times, each weighed by its own size, and how far the worst lies from it.
+def _fit_line(rows: Sequence[dict[str, Any]]) -> dict[str, float]:
+    """Return the line fitted to the times by least relative squares, and the largest relative deviation from it.
 
-    >>> _line([{"sentences": 10, "seconds": 3.0}, {"sentences": 100, "seconds": 21.0}])["milliseconds_each"]
+    >>> _fit_line([{"sentences": 10, "seconds": 3.0}, {"sentences": 100, "seconds": 21.0}])["milliseconds_each"]
     200.0
     """
-    sizes = np.array([each["sentences"] for each in rows], dtype=float)
-    seconds = np.array([each["seconds"] for each in rows])
+    sizes = np.array([row["sentences"] for row in rows], dtype=float)
+    seconds = np.array([row["seconds"] for row in rows])
     slope, start = np.polyfit(sizes, seconds, 1, w=1 / seconds)
     worst = np.abs((start + slope * sizes) / seconds - 1).max()
     return {
@@ -98,15 +99,15 @@ def _line(rows: Sequence[dict[str, Any]]) -> dict[str, float]:
     }
 
 
-def _kept(given: argparse.Namespace, shape: Shape, texts: list[str]) -> dict[str, list[float]]:
-    """Return the seconds of each way to score the same texts, round by round."""
+def _measure_store(given: argparse.Namespace, shape: Shape, texts: list[str]) -> dict[str, list[float]]:
+    """Return the seconds of each mode of scoring the same texts, by round."""
     with ExitStack() as stack:
-        workers = {way: _worker(given, shape, way, stack) for way in _WAYS}
+        workers = {mode: _worker(given, shape, mode, stack) for mode in _MODES}
         workers["known"].score(texts, 1)
         rounds = [
-            {way: worker.score(texts, 1)["seconds"] for way, worker in workers.items()} for _ in range(given.rounds)
+            {mode: worker.score(texts, 1)["seconds"] for mode, worker in workers.items()} for _ in range(given.rounds)
         ]
-    return {way: [each[way] for each in rounds] for way in _WAYS}
+    return {mode: [seconds[mode] for seconds in rounds] for mode in _MODES}
 
 
 def _show(results: dict[str, Any]) -> None:
@@ -114,16 +115,16 @@ def _show(results: dict[str, Any]) -> None:
     print(f"\n{results['shape']} {results['dtype']}")
     print(aligned([("sentences", "seconds", "per second", "extra", "peak"), *map(_cells, grown["rows"])]))
     if grown["left_out"]:
-        print("left out for want of time: " + ", ".join(f"{size:,}" for size in grown["left_out"]))
+        print("skipped for lack of time: " + ", ".join(f"{size:,}" for size in grown["left_out"]))
     if "milliseconds_each" in grown:
         print(
-            f"{grown['seconds_at_start']:.2f} s and {grown['milliseconds_each']:.3f} ms for each sentence; "
-            f"the worst size lies {grown['worst_deviation']:.0%} off that line"
+            f"{grown['seconds_at_start']:.2f} s and {grown['milliseconds_each']:.3f} ms per sentence; "
+            f"the largest deviation from that line is {grown['worst_deviation']:.0%}"
         )
     alone = statistics.median(kept["answers"])
-    for way, seconds in kept.items():
+    for mode, seconds in kept.items():
         median = statistics.median(seconds)
-        print(f"{_WAYS[way]}: {median:.2f} s, {median / alone:.2f} of the engine alone")
+        print(f"{_MODES[mode]}: {median:.2f} s, {median / alone:.2f} of the engine alone")
 
 
 def _cells(row: dict[str, Any]) -> tuple[str, ...]:
@@ -134,14 +135,16 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
 
 def _reader() -> argparse.ArgumentParser:
     scratch = Path(tempfile.gettempdir()) / "acceptability-bench"
-    reader = argparse.ArgumentParser(prog="python -m bench.growth", description="Time scoring of ever more sentences.")
+    reader = argparse.ArgumentParser(
+        prog="python -m bench.growth", description="Time the scoring of more and more sentences."
+    )
     reader.add_argument("--shape", choices=NAMES, default="tiny")
     reader.add_argument("--dtype", choices=rates.DTYPES, default="float32")
     reader.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     reader.add_argument("--threads", type=int, default=os.cpu_count())
     reader.add_argument("--sizes", nargs="+", type=int, default=list(_SIZES))
     reader.add_argument("--minutes", type=float, default=10.0)
-    reader.add_argument("--stored", type=int, default=1_000, help="how many sentences the store is timed with")
+    reader.add_argument("--stored", type=int, default=1_000, help="number of sentences with which the store is timed")
     reader.add_argument("--rounds", type=int, default=3)
     reader.add_argument("--seed", type=int, default=0)
     reader.add_argument("--scratch", type=Path, default=scratch, help=f"default: {scratch}")

@@ -1,10 +1,10 @@
-"""A hundred suites and ten models in one store, and one report over all of it.
+"""Time, memory and size of a hundred suites and ten models in one store, and of a report on all of them.
 
     python -m bench.many [--suites 100] [--sentences 1000]
 
-The suites are paradigms of ``generate npi``; the models are n-grams of five orders, with and without capitals, of other
-such sentences. The commands run as a user types them: ``evaluate`` into an empty store, the same again from a full
-one, and ``report``. Printed: seconds, memory at the peak, and the sizes of the store and of the report.
+The suites are paradigms of ``generate npi``. The models are n-gram models of five orders, cased and lower-case, trained
+on other such sentences. The commands run as a user types them: ``evaluate`` with an empty store, the same with the full
+store, and ``report``. The output has seconds, peak memory, and the sizes of the store and of the report.
 """
 
 from __future__ import annotations
@@ -19,64 +19,71 @@ from collections.abc import Iterator, Sequence
 from itertools import islice, product
 from pathlib import Path
 
-from acceptability.generate.phenomena import paradigms
-from acceptability.generate.writing import write_sentences
+from acceptability.generate.generator import write_sentences
+from acceptability.generate.phenomena import generate_paradigms
 from acceptability.train import train
-from acceptability.train.ngram import NGram
+from acceptability.train.ngram_recipes import NGramRecipe
 from bench.tables import aligned, megabytes
 
 _ORDERS = (1, 2, 3, 4, 5)
-_LEARNT = 20_000
+_TRAINING_SENTENCES = 20_000
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Make suites and models, run the commands, and print what they took."""
+    """Make suites and models, run the commands, and print their time and memory."""
     given = _reader().parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder)
-        suites, models = _suites(place, given.suites, given.sentences), _models(place)
-        asked = [part for name in models for part in ("--model", name)]
-        evaluate = ["evaluate", *suites, *asked, "--json"]
-        report = ["report", "latest", "--out", str(place / "report.html")]
+        root = Path(folder)
+        suites, models = _suites(root, given.suites, given.sentences), _models(root)
+        model_options = [part for name in models for part in ("--model", name)]
+        evaluate = ["evaluate", *suites, *model_options, "--json"]
+        report = ["report", "latest", "--out", str(root / "report.html")]
         rows = [
-            (name, *_run(line, place / "home"))
-            for name, line in (("into an empty store", evaluate), ("from the store", evaluate), ("report", report))
+            (name, *_run(line, root / "home"))
+            for name, line in (
+                ("evaluate, empty store", evaluate),
+                ("evaluate, full store", evaluate),
+                ("report", report),
+            )
         ]
-        store = sum(path.stat().st_size for path in (place / "home").glob("scores.sqlite*"))
-        page = (place / "report.html").stat().st_size
+        store = sum(path.stat().st_size for path in (root / "home").glob("scores.sqlite*"))
+        page = (root / "report.html").stat().st_size
     print(f"{len(suites)} suites of {given.sentences:,} sentences × {len(models)} models")
     print(aligned([("", "seconds", "peak"), *((name, f"{took:.1f}", megabytes(peak)) for name, took, peak in rows)]))
     print(f"store {megabytes(store)}, report {megabytes(page)}")
 
 
 def _suites(folder: Path, count: int, size: int) -> list[str]:
-    """Write the suites, a file each, and return their names."""
+    """Write the suites, one file each, and return their paths."""
     paths = [folder / f"suite-{number:03}.jsonl" for number in range(count)]
-    made = paradigms("npi", seed=1)
+    generated_sentences = generate_paradigms("npi", seed=1)
     for path in paths:
-        write_sentences(islice(made, size), path)
+        write_sentences(islice(generated_sentences, size), path)
     return [str(path) for path in paths]
 
 
 def _models(folder: Path) -> list[str]:
-    """Teach the models, and return how they are spelled."""
+    """Train the models, and return their specs."""
     corpus = folder / "corpus.txt"
     corpus.write_text("".join(_lines()), encoding="utf-8")
     names = []
     for order, lower in product(_ORDERS, (False, True)):
         out = folder / f"order-{order}{'-lower' if lower else ''}"
-        train(NGram(order=order, lower=lower), [corpus], out)
+        train(NGramRecipe(order=order, lower=lower), [corpus], out)
         names.append(f"ngram:{out}")
     return names
 
 
 def _lines() -> Iterator[str]:
-    made = (each.sentence for each in paradigms("npi", seed=2))
-    return (f"{each.text}\n" for each in islice((each for each in made if each.label), _LEARNT))
+    generated_sentences = (generated.sentence for generated in generate_paradigms("npi", seed=2))
+    return (
+        f"{sentence.text}\n"
+        for sentence in islice((sentence for sentence in generated_sentences if sentence.label), _TRAINING_SENTENCES)
+    )
 
 
 def _run(line: Sequence[str], home: Path) -> tuple[float, int]:
-    """Run a command to its end; return its seconds, and its memory at most."""
+    """Run a command; return its seconds and its peak memory."""
     began = time.perf_counter()
     command = [sys.executable, "-m", "acceptability", *line]
     with subprocess.Popen(
@@ -85,7 +92,7 @@ def _run(line: Sequence[str], home: Path) -> tuple[float, int]:
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
-        raise SystemExit(f"bench: {' '.join(line[:2])} … ended with {process.returncode}")
+        raise SystemExit(f"bench: {' '.join(line[:2])} … ended with status {process.returncode}")
     return time.perf_counter() - began, used.ru_maxrss * 1024
 
 

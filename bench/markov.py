@@ -1,10 +1,9 @@
-"""Times the passes of an aggregate Markov model over a corpus, and what the whole of its reading takes.
+"""Time the EM passes of an aggregate Markov model over a corpus, and the reading of the corpus.
 
     python -m bench.markov CORPUS --classes 32 --passes 5
 
-CORPUS is a file or folder of plain text, one sentence a line. Wall time is what a user waits, processor time what
-the work itself takes, also on a machine that others use. The peak is that of the whole process, the text's reading
-included.
+CORPUS is a file or folder of plain text, one sentence per line. Wall time is what a user waits; CPU time is comparable
+also on a machine that others use. The peak memory is that of the whole process, including the reading of the text.
 """
 
 from __future__ import annotations
@@ -17,15 +16,20 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from acceptability.train import counting
-from acceptability.train.class_bigrams import Factors, Pairs, begun, improved, pairs_of
-from acceptability.train.corpus import open_corpus
-from acceptability.train.vocabulary import encode
+from acceptability.train import kneser_ney
+from acceptability.train.aggregate_markov_em import (
+    BigramCounts,
+    Factors,
+    build_bigram_counts,
+    draw_factors,
+    run_em_step,
+)
+from acceptability.train.corpus import encode_corpus, open_corpus
 from bench.tables import aligned, megabytes
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Read, count, time some passes, and print a table."""
+    """Read the corpus, count bigrams, time some passes, and print a table."""
     given = _reader().parse_args(arguments)
     began = time.perf_counter()
     pairs = _pairs(given.corpus, given.vocabulary, lower=given.lower)
@@ -33,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         f"{pairs.total:,.0f} tokens, {pairs.size:,} words, {len(pairs.counts):,} different pairs: "
         f"read in {time.perf_counter() - began:.1f} s; peak {megabytes(_peak())}"
     )
-    timed = _passes(pairs, begun(pairs.size, given.classes, given.seed), given.passes)
+    timed = _passes(pairs, draw_factors(pairs.size, given.classes, given.seed), given.passes)
     rows = [(str(number), f"{wall:.2f}", f"{cpu:.2f}") for number, (wall, cpu) in enumerate(timed, start=1)]
     print(aligned([("pass", "wall s", "CPU s"), *rows]))
     wall, cpu = (statistics.median(column) for column in zip(*timed, strict=True))
@@ -43,23 +47,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
 
 
-def _pairs(corpus: Sequence[Path], size: int, *, lower: bool) -> Pairs:
-    encoded = encode(open_corpus(corpus), size, "split", lower=lower)
-    before, words = counting.before_words(encoded.ids), len(encoded.vocabulary)
-    return pairs_of(counting.next_order(encoded.ids, before, words, told=lambda _: None), words)
+def _pairs(corpus: Sequence[Path], size: int, *, lower: bool) -> BigramCounts:
+    encoded = encode_corpus(open_corpus(corpus), size, "split", lower=lower)
+    before, words = kneser_ney.find_previous_words(encoded.ids), len(encoded.vocabulary)
+    return build_bigram_counts(kneser_ney.count_ngrams(encoded.ids, before, words, on_progress=lambda _: None), words)
 
 
-def _passes(pairs: Pairs, factors: Factors, number: int) -> list[tuple[float, float]]:
-    """Return the seconds of each pass: on the clock, and of the processor."""
-    probs = pairs.probs(factors)
-    found = []
+def _passes(pairs: BigramCounts, factors: Factors, number: int) -> list[tuple[float, float]]:
+    """Return the seconds of each pass: wall time and CPU time."""
+    probs = pairs.compute_probs(factors)
+    seconds = []
     for _ in range(number):
         wall, cpu = time.perf_counter(), time.process_time()
-        factors = improved(pairs, factors, probs)
-        probs = pairs.probs(factors)
-        pairs.loss(probs)
-        found.append((time.perf_counter() - wall, time.process_time() - cpu))
-    return found
+        factors = run_em_step(pairs, factors, probs)
+        probs = pairs.compute_probs(factors)
+        pairs.compute_loss(probs)
+        seconds.append((time.perf_counter() - wall, time.process_time() - cpu))
+    return seconds
 
 
 def _peak() -> int:

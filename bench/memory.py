@@ -1,4 +1,4 @@
-"""How much memory a piece of work takes at its peak: of this process, or of the GPU where the model is on one."""
+"""Peak memory of a piece of work: of this process, or of the GPU if the model is on one."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ _RESET_PEAK = "5"
 
 @dataclass(frozen=True)
 class Memory:
-    """Bytes in use before a piece of work, and at its peak; None where the system does not tell."""
+    """Bytes in use before a piece of work, and at its peak; None if the system does not report them."""
 
     before: int | None
     peak: int | None
 
 
 class Meter:
-    """Watches memory on a device: make it before the work, ask for the peak afterwards.
+    """Measures memory on a device: create it before the work, and call ``measure`` afterwards.
 
-    On the CPU this is the kernel's own high-water mark of resident memory (Linux only), so nothing is missed
-    between two samples. Free memory that the C library holds back is returned first, lest it hide what the work takes.
+    On the CPU this is the kernel's own high-water mark of resident memory (Linux only), so no peak between two
+    samples is missed.
     """
 
     def __init__(self, device: str) -> None:
@@ -36,14 +36,15 @@ class Meter:
             torch.cuda.reset_peak_memory_stats()
             self._before: int | None = torch.cuda.memory_allocated()
         elif _CLEAR.exists():
+            # Freed memory that the C library keeps would be reused by the work, and hide what it needs.
             ctypes.CDLL(None).malloc_trim(0)
             _CLEAR.write_text(_RESET_PEAK, encoding="ascii")
             self._before = _kilobytes("VmRSS") * 1024
         else:
             self._before = None
 
-    def found(self) -> Memory:
-        """Return what was in use at first, and at most since then."""
+    def measure(self) -> Memory:
+        """Return the bytes in use at the start, and the peak since then."""
         if self._device.startswith("cuda"):
             import torch
 

@@ -1,4 +1,4 @@
-"""The environment that the peers live in: they are no dependency of ours, so they get one of their own."""
+"""The environment of the other tools, which are not dependencies of this package."""
 
 from __future__ import annotations
 
@@ -15,9 +15,13 @@ VARIABLE = "BENCH_PEERS"
 
 
 def python_of_peers(given: str | None, scratch: Path) -> Path:
-    """Return the Python that has the peers: of a named environment, of ``here``, or of one made in the scratch folder.
+    """Return the Python that has the other tools.
 
-    It is made with the releases of torch and transformers that we run with, so that only the tools differ.
+    A new environment gets the releases of torch and transformers of this one, so that only the tools differ.
+
+    Args:
+        given: The folder of an environment, or "here"; without one, an environment is made in the scratch folder.
+        scratch: The folder for files that are made once.
     """
     given = given or os.environ.get(VARIABLE)
     if given == "here":
@@ -30,5 +34,7 @@ def python_of_peers(given: str | None, scratch: Path) -> Path:
         subprocess.run([str(python), "-m", "pip", "install", "--quiet", *ours, *PINNED], check=True)
         (folder / "ready").touch()
     if not python.is_file():
-        raise BenchError(f"{folder} is no environment: it has no bin/python. Name one, or 'here', or none to make one.")
+        raise BenchError(
+            f"{folder} is no environment: it has no bin/python. Give another folder, 'here', or nothing to create one."
+        )
     return python

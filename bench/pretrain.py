@@ -1,14 +1,14 @@
 """Train a transformer on a machine that has a GPU but neither the corpus nor a network: prepare, train, finish.
 
-On any machine, once for a corpus (tokens as compressed arrays, in parts that are easy to carry)::
+On any machine, once per corpus (tokens as compressed arrays, in parts that are easy to copy)::
 
     python -m bench.pretrain prepare --corpus FOLDER --dev FOLDER --out PREPARED
 
-On the machine with the GPU (``--set`` as for ``acceptability train``; a run that was stopped goes on)::
+On the machine with the GPU (``--set`` as for ``acceptability train``; an interrupted run resumes)::
 
     python -m bench.pretrain train gpt --prepared PREPARED --out OUT --set minutes=5 --set dtype=float16
 
-Back where the corpus is, with card, recipe and unigrams as ``acceptability train`` writes them::
+Back on the machine with the corpus, with model card, recipe and unigrams as ``acceptability train`` writes them::
 
     python -m bench.pretrain finish gpt OUT --corpus FOLDER --dev FOLDER --model FOLDER --licence TEXT
 """
@@ -32,41 +32,48 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acceptability import registry
-from acceptability.train import Job, Tick, train
-from acceptability.train.card import card
-from acceptability.train.checkpoint import Checkpoints
-from acceptability.train.corpus import Corpus, Counts, counts, open_corpus
-from acceptability.train.options import read_options
-from acceptability.train.recipe import FILE, Trained, machine, versions
-from acceptability.train.subwords import Pieces, encode, learn_subwords
+from acceptability.train import TrainingJob, TrainingProgress, train
+from acceptability.train.checkpoint import CheckpointManager
+from acceptability.train.corpus import Corpus, CorpusCounts, count_corpus, open_corpus
+from acceptability.train.recipe import (
+    RECIPE_FILE,
+    RecipeOutput,
+    collect_versions,
+    describe_machine,
+    format_model_card,
+    read_options,
+)
+from acceptability.train.transformer_recipes import TokenizedCorpus, tokenize_corpus, train_tokenizer
 
-_FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6, "lc": 3, "lp": 1, "pb": 1}]  # tokens of two bytes
+_FILTERS = [
+    {"id": lzma.FILTER_LZMA2, "preset": 6, "lc": 3, "lp": 1, "pb": 1}
+]  # lp and pb of 1: token ids have two bytes
 _PART = 15 << 20
 
 
 def prepare(corpus: Sequence[str], dev: Sequence[str], out: Path, vocabulary: int, parts: int) -> None:
-    """Write a corpus in numbers, with its tokenizer and what is known of it."""
+    """Write a corpus as token ids, with its tokenizer and its counts."""
     out.mkdir(parents=True, exist_ok=True)
     text = open_corpus(corpus)
-    tokenizer = learn_subwords(text, vocabulary)
+    tokenizer = train_tokenizer(text, vocabulary)
     tokenizer.save(str(out / "tokenizer.json"))
-    known = counts(text)
-    (out / "corpus.json").write_text(json.dumps(vars(known) | {"files": [path.name for path in text.files]}))
-    for number, part in enumerate(np.array_split(encode(tokenizer, text).ids, parts)):
+    counts = count_corpus(text)
+    (out / "corpus.json").write_text(json.dumps(vars(counts) | {"files": [path.name for path in text.files]}))
+    for number, part in enumerate(np.array_split(tokenize_corpus(tokenizer, text).ids, parts)):
         compress(part, out / f"tokens-{number}.npy.xz")
     if dev:
-        compress(encode(tokenizer, open_corpus(dev)).ids, out / "dev.npy.xz")
+        compress(tokenize_corpus(tokenizer, open_corpus(dev)).ids, out / "dev.npy.xz")
 
 
 def compress(ids: NDArray[Any], path: Path) -> None:
-    """Write an array, small."""
+    """Write an array, compressed."""
     with lzma.open(path, "wb", format=lzma.FORMAT_XZ, filters=_FILTERS) as out:
         np.save(out, ids)
     print(f"{path}: {len(ids):,} tokens, {path.stat().st_size / 2**20:.1f} MiB")
 
 
-def prepared(folder: Path) -> tuple[Pieces, Pieces | None]:
-    """Return a corpus and a dev set in numbers."""
+def read_prepared(folder: Path) -> tuple[TokenizedCorpus, TokenizedCorpus | None]:
+    """Return a corpus and a dev set as token ids."""
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
@@ -75,7 +82,7 @@ def prepared(folder: Path) -> tuple[Pieces, Pieces | None]:
         raise SystemExit(f"{folder} has no tokens-*.npy.xz")
     ids = np.concatenate([_array(path) for path in parts])
     held = folder / "dev.npy.xz"
-    return Pieces(tokenizer, ids), Pieces(tokenizer, _array(held)) if held.exists() else None
+    return TokenizedCorpus(tokenizer, ids), TokenizedCorpus(tokenizer, _array(held)) if held.exists() else None
 
 
 def _array(path: Path) -> NDArray[Any]:
@@ -83,37 +90,48 @@ def _array(path: Path) -> NDArray[Any]:
         return cast(NDArray[Any], np.load(opened))
 
 
-def teach(kind: str, options: Sequence[str], folder: Path, out: Path, work: Path) -> None:
-    """Train on what was prepared; write the model in parts that are small enough to be carried back."""
-    from acceptability.train.teaching import taught
-    from acceptability.train.team import Team
+def train_prepared(kind: str, options: Sequence[str], folder: Path, out: Path, work: Path) -> None:
+    """Train on a prepared corpus; write the model in parts that are small enough to copy."""
+    from acceptability.train.trainer import ProcessGroup
+    from acceptability.train.transformer_task import train_transformer
 
-    began = time.monotonic()
+    start = time.monotonic()
     recipe: Any = read_options(registry.find("recipe", kind), options)
-    pieces, dev = prepared(folder)
+    tokens, dev = read_prepared(folder)
     known = json.loads((folder / "corpus.json").read_text())
-    print(f"{len(pieces.ids):,} tokens read in {time.monotonic() - began:.0f} s", flush=True)
-    counted = Counts(known["sha256"], known["sentences"], known["words"])
+    print(f"{len(tokens.ids):,} tokens read in {time.monotonic() - start:.0f} s", flush=True)
+    counted = CorpusCounts(known["sha256"], known["sentences"], known["words"])
     about = {"kind": kind, "recipe": vars(recipe), "corpus": counted.sha256}
-    job = Job(Corpus(()), counted, work / "model", None, Checkpoints(work / "checkpoint", about), _Shown())
+    job = TrainingJob(
+        Corpus(()),
+        counted,
+        work / "model",
+        None,
+        checkpoints=CheckpointManager(work / "checkpoint", about),
+        report_progress=_ProgressPrinter(),
+    )
     job.out.mkdir(parents=True, exist_ok=True)
-    trained = taught(recipe, pieces, dev, job, Team())
-    told: dict[str, Any] = {
+    trained = train_transformer(recipe, tokens, dev, job, ProcessGroup())
+    trained_info: dict[str, Any] = {
         "kind": kind,
         "options": list(options),
         "facts": dict(trained.facts),
         "unigrams": dict(trained.unigrams),
     }
-    told |= {"seconds": round(time.monotonic() - began, 1), "machine": machine(), "versions": versions()}
-    (job.out / "trained.json").write_text(json.dumps(told, ensure_ascii=False))
-    _carry(job.out, out, kind)
+    trained_info |= {
+        "seconds": round(time.monotonic() - start, 1),
+        "machine": describe_machine(),
+        "versions": collect_versions(),
+    }
+    (job.out / "trained.json").write_text(json.dumps(trained_info, ensure_ascii=False))
+    _write_parts(job.out, out, kind)
     facts = trained.facts
     pace = cast(int, facts["tokens seen"]) / cast(float, facts["seconds of training"])
-    print(json.dumps(facts, indent=1), f"\n{pace:,.0f} tokens/s; {time.monotonic() - began:.0f} s in all", flush=True)
+    print(json.dumps(facts, indent=1), f"\n{pace:,.0f} tokens/s; {time.monotonic() - start:.0f} s in all", flush=True)
 
 
-def _carry(model: Path, out: Path, kind: str) -> None:
-    """Write a model's folder as one archive, in parts."""
+def _write_parts(model: Path, out: Path, kind: str) -> None:
+    """Write the folder of a model as one archive, in parts."""
     out.mkdir(parents=True, exist_ok=True)
     with BytesIO() as whole:
         with tarfile.open(fileobj=whole, mode="w") as archive:
@@ -124,53 +142,55 @@ def _carry(model: Path, out: Path, kind: str) -> None:
         (out / f"{kind}.tar.{number}").write_bytes(content[first : first + _PART])
 
 
-def _unpacked(kind: str, carried: Path, out: Path) -> None:
-    parts = sorted(carried.glob(f"{kind}.tar.*"), key=lambda path: int(path.suffix.removeprefix(".")))
+def _unpack_parts(kind: str, parts_folder: Path, out: Path) -> None:
+    parts = sorted(parts_folder.glob(f"{kind}.tar.*"), key=lambda path: int(path.suffix.removeprefix(".")))
     if not parts:
-        raise SystemExit(f"{carried} has no {kind}.tar.*")
+        raise SystemExit(f"{parts_folder} has no {kind}.tar.*")
     with tarfile.open(fileobj=BytesIO(b"".join(path.read_bytes() for path in parts))) as archive:
         archive.extractall(out, filter="data")
 
 
-class _Shown:
-    """Prints what a run tells, a few times a minute."""
+class _ProgressPrinter:
+    """Prints the progress of a run, a few times a minute."""
 
     def __init__(self) -> None:
         self.last = (time.monotonic(), 0)
 
-    def __call__(self, tick: Tick) -> None:
+    def __call__(self, progress: TrainingProgress) -> None:
         now, (then, tokens) = time.monotonic(), self.last
-        if tick.stage == "training" and now - then < 10:
+        if progress.stage == "training" and now - then < 10:
             return
-        loss = "" if tick.loss is None else f", loss {tick.loss:.4f}"
-        pace = f", {(tick.tokens - tokens) / (now - then):,.0f} tokens/s" if tick.stage == "training" else ""
-        print(f"{tick.stage} {tick.done}/{tick.total}: {tick.tokens:,} tokens{loss}{pace}", flush=True)
-        if tick.stage == "training":
-            self.last = (now, tick.tokens)
+        loss = "" if progress.loss is None else f", loss {progress.loss:.4f}"
+        pace = f", {(progress.tokens - tokens) / (now - then):,.0f} tokens/s" if progress.stage == "training" else ""
+        print(f"{progress.stage} {progress.done}/{progress.total}: {progress.tokens:,} tokens{loss}{pace}", flush=True)
+        if progress.stage == "training":
+            self.last = (now, progress.tokens)
 
 
-def finish(kind: str, carried: Path, corpus: Sequence[str], dev: Sequence[str], model: Path, licence: str) -> None:
-    """Write the model's folder as ``acceptability train`` does, with weights that were trained elsewhere."""
+def finish(kind: str, parts_folder: Path, corpus: Sequence[str], dev: Sequence[str], model: Path, licence: str) -> None:
+    """Write the folder of a model as ``acceptability train`` does, with weights that were trained elsewhere."""
     with TemporaryDirectory() as folder:
-        _unpacked(kind, carried, Path(folder))
-        told = json.loads((Path(folder) / "trained.json").read_text())
-        known = registry.find("recipe", kind)
-        # A recipe with the same options, which takes the weights that are there instead of training.
-        ready = make_dataclass(f"Ready{known.__name__}", [], bases=(known,), frozen=True)
+        _unpack_parts(kind, parts_folder, Path(folder))
+        trained_info = json.loads((Path(folder) / "trained.json").read_text())
+        recipe_class = registry.find("recipe", kind)
+        # A recipe with the same options, which copies the trained weights instead of training.
+        ready = make_dataclass(f"Ready{recipe_class.__name__}", [], bases=(recipe_class,), frozen=True)
 
-        def follow(_: object, job: Job) -> Trained:
+        def follow(_: object, job: TrainingJob) -> RecipeOutput:
             job.out.mkdir(parents=True, exist_ok=True)
             for path in Path(folder).iterdir():
                 if path.name != "trained.json":
                     shutil.copyfile(path, job.out / path.name)
-            return Trained(told["unigrams"], told["facts"])
+            return RecipeOutput(trained_info["unigrams"], trained_info["facts"])
 
         ready.follow = follow  # type: ignore[attr-defined]
-        recipe = read_options(cast(Any, ready), told["options"])
+        recipe = read_options(cast(Any, ready), trained_info["options"])
         written = train(recipe, corpus, model, dev=dev, licence=licence)
-        written |= {key: told[key] for key in ("seconds", "machine", "versions")}
-        (model / FILE).write_text(json.dumps(written, indent=1, ensure_ascii=False), encoding="utf-8")
-        (model / "README.md").write_text(card(model.name, known.opened_as, written), encoding="utf-8")
+        written |= {key: trained_info[key] for key in ("seconds", "machine", "versions")}
+        (model / RECIPE_FILE).write_text(json.dumps(written, indent=1, ensure_ascii=False), encoding="utf-8")
+        (model / "README.md").write_text(
+            format_model_card(model.name, recipe_class.opened_as, written), encoding="utf-8"
+        )
 
 
 def main() -> None:
@@ -187,21 +207,21 @@ def main() -> None:
     third = commands.add_parser("finish")
     third.add_argument("--model", type=Path, required=True)
     third.add_argument("--licence", default="")
-    for each in (second, third):
-        each.add_argument("kind", choices=("gpt", "bert"))
-    for each in (first, third):
-        each.add_argument("--corpus", action="append", required=True)
-        each.add_argument("--dev", action="append", default=[])
-    third.add_argument("carried", type=Path)
-    for each in (first, second):
-        each.add_argument("--out", type=Path, required=True)
+    for subparser in (second, third):
+        subparser.add_argument("kind", choices=("gpt", "bert"))
+    for subparser in (first, third):
+        subparser.add_argument("--corpus", action="append", required=True)
+        subparser.add_argument("--dev", action="append", default=[])
+    third.add_argument("parts_folder", type=Path)
+    for subparser in (first, second):
+        subparser.add_argument("--out", type=Path, required=True)
     args = parser.parse_args()
     if args.command == "prepare":
         prepare(args.corpus, args.dev, args.out, args.vocabulary, args.parts)
     elif args.command == "train":
-        teach(args.kind, args.set, args.prepared, args.out, args.work)
+        train_prepared(args.kind, args.set, args.prepared, args.out, args.work)
     else:
-        finish(args.kind, args.carried, args.corpus, args.dev, args.model, args.licence)
+        finish(args.kind, args.parts_folder, args.corpus, args.dev, args.model, args.licence)
 
 
 if __name__ == "__main__":

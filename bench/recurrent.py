@@ -1,11 +1,12 @@
-"""How many words a second recurrent recipes train on.
+"""Training speed of the recurrent recipes, in words per second.
 
     python -m bench.recurrent --device cuda --seconds 30
-    python -m bench.recurrent --device cuda --seconds 30 --kinds lstm --set batch=32768 --set hidden=1200
+    python -m bench.recurrent --device cuda --seconds 30 --kinds lstm --set batch_words=32768 --set hidden=1200
     python -m bench.recurrent --device cpu --seconds 5 --corpus text.txt --set hidden=100 --set layers=1
 
-Each recipe trains in the loop that ``acceptability train`` uses, on given text, or on words drawn at random: 60,000, as
-frequent as Zipf's law has them, in sentences of about 20. The first seconds, in which kernels are chosen, do not count.
+Each recipe trains in the loop of ``acceptability train``, on a given text, or on random words: a vocabulary of 60,000
+with frequencies by Zipf's law, in sentences of about 20 words. The first seconds, in which kernels are chosen, are not
+counted.
 """
 
 from __future__ import annotations
@@ -23,30 +24,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from acceptability.models.vocabulary import END
-from acceptability.train.checkpoint import Checkpoints
-from acceptability.train.corpus import Corpus, Counts, open_corpus
-from acceptability.train.options import read_options
-from acceptability.train.recipe import Job
-from acceptability.train.recurrent import LSTM, QRNN, RNN
-from acceptability.train.tick import Tick
-from acceptability.train.vocabulary import encode
+from acceptability.text.words import END
+from acceptability.train.checkpoint import CheckpointManager
+from acceptability.train.corpus import Corpus, CorpusCounts, encode_corpus, open_corpus
+from acceptability.train.recipe import TrainingJob, TrainingProgress, read_options
+from acceptability.train.recurrent_recipes import LSTMRecipe, QRNNRecipe, RNNRecipe
 
-KINDS = {"rnn": RNN, "lstm": LSTM, "qrnn": QRNN}
+KINDS = {"rnn": RNNRecipe, "lstm": LSTMRecipe, "qrnn": QRNNRecipe}
 _SENTENCES = 250_000
-_WARMING = 3.0
+_WARMUP_SECONDS = 3.0
 
 
 @dataclass(frozen=True)
 class Text:
-    """What is trained on: words as numbers, and how often each comes."""
+    """A training text: the ids of its words, and the frequency of each."""
 
     ids: NDArray[np.int32]
     counts: NDArray[np.int64]
 
 
-def drawn(words: int = 60_003, sentences: int = _SENTENCES) -> Text:
-    """Return sentences of words drawn at random."""
+def draw_text(words: int = 60_003, sentences: int = _SENTENCES) -> Text:
+    """Return sentences of random words."""
     random = np.random.default_rng(0)
     lengths = np.clip(random.lognormal(2.9, 0.6, sentences), 2, 250).astype(np.int64)
     ranks = 1 / np.arange(3, words + 1)
@@ -56,41 +54,55 @@ def drawn(words: int = 60_003, sentences: int = _SENTENCES) -> Text:
     return Text(ids.astype(np.int32), np.bincount(ids, minlength=words))
 
 
-def given(places: list[Path], recipe: LSTM) -> Text:
+def read_text(paths: list[Path], recipe: LSTMRecipe) -> Text:
     """Return the words of text files."""
-    found = encode(open_corpus(places), recipe.vocabulary, recipe.words, lower=recipe.lower)
-    return Text(found.ids, found.counts)
+    encoded = encode_corpus(open_corpus(paths), recipe.vocabulary, recipe.words, lower=recipe.lower)
+    return Text(encoded.ids, encoded.counts)
 
 
-def measured(recipe: LSTM, text: Text, seconds: float) -> dict[str, Any]:
-    """Train for some seconds, and return the pace and the memory that it took."""
+def measure_training(recipe: LSTMRecipe, text: Text, seconds: float) -> dict[str, Any]:
+    """Train for some seconds, and return the speed and the memory."""
     import torch
 
-    from acceptability.train.loop import Pace, learn
-    from acceptability.train.recurrent_loop import begun, lesson_of, planned
-    from acceptability.train.team import Team
+    from acceptability.train.recurrent_task import build_network, build_training_task, plan_batches
+    from acceptability.train.trainer import ProcessGroup, TrainingSchedule, train_network
 
-    team, ticks = Team(), list[tuple[float, int]]()
+    process_group, times_and_words = ProcessGroup(), list[tuple[float, int]]()
 
-    def tell(tick: Tick) -> None:
-        ticks.append((time.monotonic(), tick.tokens))
+    def record(progress: TrainingProgress) -> None:
+        times_and_words.append((time.monotonic(), progress.tokens))
 
-    network = begun(recipe, text.counts).to(team.device)
-    lesson = lesson_of(recipe, network, planned(recipe, text.ids, team.size), text.ids, team.device)
+    network = build_network(recipe, text.counts).to(process_group.device)
+    task = build_training_task(
+        recipe, network, plan_batches(recipe, text.ids, process_group.size), text.ids, process_group.device
+    )
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder)
-        job = Job(Corpus(()), Counts("", 1, 1), out, None, Checkpoints(out / "checkpoint", {}), tell)
-        learnt = learn(lesson, Pace(minutes=(seconds + _WARMING) / 60, clip=recipe.clip, save_seconds=1e9), job, team)
-    counted = [tick for tick in ticks if tick[0] >= ticks[0][0] + _WARMING] or ticks
+        job = TrainingJob(
+            Corpus(()),
+            CorpusCounts("", 1, 1),
+            out,
+            None,
+            checkpoints=CheckpointManager(out / "checkpoint", {}),
+            report_progress=record,
+        )
+        result = train_network(
+            task,
+            TrainingSchedule(minutes=(seconds + _WARMUP_SECONDS) / 60, clip=recipe.gradient_clip, save_seconds=1e9),
+            job,
+            process_group,
+        )
+    start = times_and_words[0][0] + _WARMUP_SECONDS
+    counted = [(now, words) for now, words in times_and_words if now >= start] or times_and_words
     (begin, first), (end, last) = counted[0], counted[-1]
-    memory = torch.cuda.max_memory_allocated() / 2**30 if team.device.type == "cuda" else None
+    memory = torch.cuda.max_memory_allocated() / 2**30 if process_group.device.type == "cuda" else None
     return {
         "recipe": recipe.kind,
         "output": recipe.output,
-        "device": torch.cuda.get_device_name() if team.device.type == "cuda" else "cpu",
-        "weights": sum(each.numel() for each in network.parameters()),
+        "device": torch.cuda.get_device_name() if process_group.device.type == "cuda" else "cpu",
+        "weights": sum(parameter.numel() for parameter in network.parameters()),
         "words/s": round((last - first) / (end - begin)) if end > begin else None,
-        "loss": round(learnt.loss, 3),
+        "loss": round(result.loss, 3),
         "GiB": round(memory, 1) if memory else None,
     }
 
@@ -112,9 +124,9 @@ def main() -> None:
         sys.exit("there is no GPU here: add --device cpu")
     for kind in chosen.kinds:
         recipe = read_options(KINDS[kind], chosen.changes)
-        assert isinstance(recipe, LSTM)
-        text = given(chosen.corpus, recipe) if chosen.corpus else drawn(recipe.vocabulary + 3)
-        print(json.dumps(measured(recipe, text, chosen.seconds)), flush=True)
+        assert isinstance(recipe, LSTMRecipe)
+        text = read_text(chosen.corpus, recipe) if chosen.corpus else draw_text(recipe.vocabulary + 3)
+        print(json.dumps(measure_training(recipe, text, chosen.seconds)), flush=True)
 
 
 if __name__ == "__main__":

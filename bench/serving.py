@@ -1,10 +1,10 @@
-"""A worker: a process with one tool and one model in it, asked and answering in lines of JSON.
+"""A worker: a process with one tool and one model, which reads requests and writes responses as lines of JSON.
 
     {"do": "load", "folder": …, "dtype": …, …}  ->  {"seconds": …, "notes": […], "versions": {…}, …}
     {"do": "score", "texts": […], "batch": …}   ->  {"seconds": …, "scores": […], "before": …, "peak": …}
 
-Nothing here needs more than Python, so that a tool in an environment of its own can be served. Whatever a tool prints
-goes to the log: the answers have a channel of their own. A worker that fails ends, and its log says why.
+This module needs only Python, so that it also runs in the environment of another tool. Whatever a tool prints goes to
+the log, since the responses have a stream of their own. A worker that fails ends, and its log has the error.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from bench.memory import Meter
 
 @dataclass(frozen=True)
 class Order:
-    """What a worker is to load.
+    """The model that a worker loads, and how.
 
     Args:
-        options: What only this tool knows: a spelling, a metric.
+        options: Options of this tool only, such as a spec or a metric.
     """
 
     folder: str
@@ -40,7 +40,7 @@ class Order:
 class Scorer(Protocol):
     """A loaded model: the summed log-probability of each text, in nats.
 
-    ``notes`` says what had to be mended before the tool ran at all.
+    ``notes`` lists the changes that the tool needed to run at all.
     """
 
     notes: Sequence[str]
@@ -49,51 +49,54 @@ class Scorer(Protocol):
 
 
 def serve(load: Callable[[Order], Scorer], packages: Sequence[str]) -> None:
-    """Answer until the input ends."""
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    """Process requests until the input ends."""
+    # Standard output becomes the log, so that nothing that a tool prints is taken for a response.
+    responses = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    order = Order(**_asked("load", sys.stdin.readline()))
-    _settle(order)
+    order = Order(**_parse_request("load", sys.stdin.readline()))
+    _configure_process(order)
     meter, start = Meter("cpu"), time.perf_counter()
     scorer = load(order)
     seconds = time.perf_counter() - start
-    versions = {name: _release(name) for name in packages}
-    _say(answers, {"seconds": seconds, "notes": list(scorer.notes), "versions": versions, **asdict(meter.found())})
+    versions = {name: _find_release(name) for name in packages}
+    _respond(
+        responses, {"seconds": seconds, "notes": list(scorer.notes), "versions": versions, **asdict(meter.measure())}
+    )
     for line in sys.stdin:
-        asked = _asked("score", line)
-        _say(answers, _timed(scorer, asked["texts"], asked["batch"], order.device))
+        request = _parse_request("score", line)
+        _respond(responses, _time_scoring(scorer, request["texts"], request["batch"], order.device))
 
 
-def _timed(scorer: Scorer, texts: Sequence[str], batch: int, device: str) -> dict[str, Any]:
+def _time_scoring(scorer: Scorer, texts: Sequence[str], batch: int, device: str) -> dict[str, Any]:
     meter, start = Meter(device), time.perf_counter()
     scores = scorer.scores(texts, batch)
     seconds = time.perf_counter() - start
-    return {"seconds": seconds, "scores": scores, **asdict(meter.found())}
+    return {"seconds": seconds, "scores": scores, **asdict(meter.measure())}
 
 
-def _settle(order: Order) -> None:
-    """Give every tool the same number of threads, and no reason to ask a network for anything."""
+def _configure_process(order: Order) -> None:
+    """Give every tool the same number of threads, and keep it from using the network."""
     os.environ.update(HF_HUB_OFFLINE="1", TQDM_DISABLE="1", TOKENIZERS_PARALLELISM="true")
     import torch
 
     torch.set_num_threads(order.threads)
 
 
-def _release(name: str) -> str:
-    """Return the release of a package, also of one that is found on PYTHONPATH and not installed."""
+def _find_release(name: str) -> str:
+    """Return the release of a package, which may be on PYTHONPATH without being installed."""
     try:
         return version(name)
     except PackageNotFoundError:
-        return str(getattr(import_module(name), "__version__", "of unknown version"))
+        return str(getattr(import_module(name), "__version__", "unknown"))
 
 
-def _asked(what: str, line: str) -> dict[str, Any]:
-    asked: dict[str, Any] = json.loads(line)
-    found = asked.pop("do")
-    if found != what:
-        raise ValueError(f"a worker was asked to {found}; expected {what}")
-    return asked
+def _parse_request(action: str, line: str) -> dict[str, Any]:
+    request: dict[str, Any] = json.loads(line)
+    requested = request.pop("do")
+    if requested != action:
+        raise ValueError(f"a worker got the request {requested!r}; expected {action!r}")
+    return request
 
 
-def _say(answers: Any, answer: Mapping[str, Any]) -> None:
-    print(json.dumps(answer), file=answers, flush=True)
+def _respond(responses: Any, response: Mapping[str, Any]) -> None:
+    print(json.dumps(response), file=responses, flush=True)

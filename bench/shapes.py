@@ -1,11 +1,11 @@
-"""The models that are timed: the shapes of well-known ones with random weights, and real tokenizers.
+"""The models that are timed: the shapes of well-known models with random weights, and real tokenizers.
 
     python -m bench.shapes SCRATCH gpt2 bert
 
-makes each model once in ``SCRATCH/models/NAME`` and writes beside it, in ``NAME.json``, how many multiplications one
-token costs. Speed does not depend on what the weights are; agreement between tools does, so that the weights are
-drawn with a fixed seed and scaled for scores that differ from token to token by a few nats, as a trained model's do.
-A scratch folder made on one machine can be taken to another that has no network.
+makes each model once in ``SCRATCH/models/NAME`` and writes the number of multiplications per token into ``NAME.json``
+beside it. Speed does not depend on the values of the weights, but agreement between tools does. So the weights are
+drawn with a fixed seed, and scaled so that scores differ from token to token by a few nats, as those of a trained model
+do. A scratch folder made on one machine can be copied to another that has no network.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _LOGIT_SPREAD = 2.5
 
 @dataclass(frozen=True)
 class Shape:
-    """A model on disk, and how many weights one token is multiplied with.
+    """A model on disk, and the number of weights that one token is multiplied with.
 
     Args:
         body: Weights of all matrices between the embeddings and the head.
-        head: Weights of the matrices that turn a position into logits.
+        head: Weights of the matrices that compute the logits of a position.
     """
 
     name: str
@@ -43,29 +43,29 @@ class Shape:
 
 
 def made(scratch: Path, name: str) -> Shape:
-    """Return the shape of a name, made now if the scratch folder does not have it."""
-    note = scratch / "models" / f"{name}.json"
-    if not note.is_file():
+    """Return the shape of a name; the model is made if the scratch folder does not have it."""
+    info_file = scratch / "models" / f"{name}.json"
+    if not info_file.is_file():
         kind, maker = _MAKERS[name]
         net, tokenizer = maker(scratch / "vocabularies")
         folder = scratch / "models" / name
         _save(net, tokenizer, folder)
-        head = _matrices(_head(net))
-        shape = Shape(name, kind, "", _matrices(net) - head, head)
-        note.write_text(json.dumps(asdict(shape), indent=1), encoding="utf-8")
-    noted = json.loads(note.read_text(encoding="utf-8"))
-    return Shape(**noted | {"folder": str((scratch / "models" / name).resolve())})
+        head = _count_matrix_weights(_head(net))
+        shape = Shape(name, kind, "", _count_matrix_weights(net) - head, head)
+        info_file.write_text(json.dumps(asdict(shape), indent=1), encoding="utf-8")
+    info = json.loads(info_file.read_text(encoding="utf-8"))
+    return Shape(**info | {"folder": str((scratch / "models" / name).resolve())})
 
 
 def _gpt2(vocabulary: Path, **sizes: Any) -> tuple[Any, Any]:
     from transformers import GPT2Config, GPT2LMHeadModel
 
-    tokenizer = _wrapped(
+    tokenizer = _wrap_tokenizer(
         vocabularies.gpt2(vocabulary), bos_token=vocabularies.GPT2_END, eos_token=vocabularies.GPT2_END
     )
     ends: dict[str, Any] = {"bos_token_id": tokenizer.bos_token_id, "eos_token_id": tokenizer.eos_token_id}
     config = GPT2Config(vocab_size=len(tokenizer), initializer_range=_BODY_SPREAD, **ends, **sizes)
-    return _drawn(GPT2LMHeadModel, config), tokenizer
+    return _make_random_model(GPT2LMHeadModel, config), tokenizer
 
 
 def _tiny(vocabulary: Path) -> tuple[Any, Any]:
@@ -75,7 +75,7 @@ def _tiny(vocabulary: Path) -> tuple[Any, Any]:
 def _llama(vocabulary: Path) -> tuple[Any, Any]:
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    tokenizer = _wrapped(
+    tokenizer = _wrap_tokenizer(
         vocabularies.gpt2(vocabulary), bos_token=vocabularies.GPT2_END, eos_token=vocabularies.GPT2_END
     )
     config = LlamaConfig(
@@ -90,15 +90,17 @@ def _llama(vocabulary: Path) -> tuple[Any, Any]:
         bos_token_id=tokenizer.bos_token_id,
         eos_token_id=tokenizer.eos_token_id,
     )
-    return _drawn(LlamaForCausalLM, config), tokenizer
+    return _make_random_model(LlamaForCausalLM, config), tokenizer
 
 
 def _bert(vocabulary: Path) -> tuple[Any, Any]:
     from transformers import BertConfig, BertForMaskedLM
 
     names = {f"{name.lower()}_token": f"[{name}]" for name in ("PAD", "UNK", "CLS", "SEP", "MASK")}
-    tokenizer = _wrapped(vocabularies.bert(vocabulary), model_max_length=512, **names)
-    return _drawn(BertForMaskedLM, BertConfig(vocab_size=len(tokenizer), initializer_range=_BODY_SPREAD)), tokenizer
+    tokenizer = _wrap_tokenizer(vocabularies.bert(vocabulary), model_max_length=512, **names)
+    return _make_random_model(
+        BertForMaskedLM, BertConfig(vocab_size=len(tokenizer), initializer_range=_BODY_SPREAD)
+    ), tokenizer
 
 
 def _roberta(vocabulary: Path) -> tuple[Any, Any]:
@@ -108,7 +110,9 @@ def _roberta(vocabulary: Path) -> tuple[Any, Any]:
     names = {"cls_token": "<s>", "bos_token": "<s>", "sep_token": "</s>", "eos_token": "</s>"}
     mask = AddedToken("<mask>", lstrip=True, special=True)
     raw = vocabularies.roberta(vocabulary)
-    tokenizer = _wrapped(raw, pad_token="<pad>", unk_token="<unk>", mask_token=mask, model_max_length=512, **names)
+    tokenizer = _wrap_tokenizer(
+        raw, pad_token="<pad>", unk_token="<unk>", mask_token=mask, model_max_length=512, **names
+    )
     config = RobertaConfig(
         vocab_size=50_265,
         max_position_embeddings=514,
@@ -118,7 +122,7 @@ def _roberta(vocabulary: Path) -> tuple[Any, Any]:
         eos_token_id=2,
         initializer_range=_BODY_SPREAD,
     )
-    return _drawn(RobertaForMaskedLM, config), tokenizer
+    return _make_random_model(RobertaForMaskedLM, config), tokenizer
 
 
 _MAKERS: dict[str, tuple[str, Callable[[Path], tuple[Any, Any]]]] = {
@@ -131,21 +135,21 @@ _MAKERS: dict[str, tuple[str, Callable[[Path], tuple[Any, Any]]]] = {
 NAMES = tuple(_MAKERS)
 
 
-def _wrapped(tokenizer: Any, **names: Any) -> Any:
+def _wrap_tokenizer(tokenizer: Any, **names: Any) -> Any:
     from transformers import PreTrainedTokenizerFast
 
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names)
 
 
-def _drawn(head: Any, config: Any) -> Any:
-    """Return a model with seeded weights, its (tied) output embeddings scaled to the wanted spread of logits."""
+def _make_random_model(head: Any, config: Any) -> Any:
+    """Return a model with seeded weights; the (tied) output embeddings are scaled to the right spread of logits."""
     import torch
 
     torch.manual_seed(_SEED)
     net = head(config).eval()
     weight = net.get_output_embeddings().weight
     with torch.no_grad():
-        # A normalised state has one unit of variance in each of its dimensions.
+        # A hidden state after layer normalisation has variance 1 in each dimension.
         weight.mul_(_LOGIT_SPREAD / math.sqrt(weight.shape[1]) / float(weight.std()))
     return net
 
@@ -153,7 +157,7 @@ def _drawn(head: Any, config: Any) -> Any:
 def _save(net: Any, tokenizer: Any, folder: Path) -> None:
     net.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
-    # Newer releases of transformers write a class name here that older ones do not know; all know this one.
+    # Newer releases of transformers write a class name here that older ones do not know; all of them know this one.
     path = folder / "tokenizer_config.json"
     settings = json.loads(path.read_text(encoding="utf-8"))
     settings["tokenizer_class"] = "PreTrainedTokenizerFast"
@@ -164,14 +168,14 @@ def _head(net: Any) -> Any:
     return next(part for name, part in net.named_children() if name in ("lm_head", "cls"))
 
 
-def _matrices(part: Any) -> int:
+def _count_matrix_weights(part: Any) -> int:
     """Return the number of weights in the matrices of linear layers; embeddings are looked up, not multiplied."""
-    layers = (each for each in part.modules() if type(each).__name__ in ("Linear", "Conv1D"))
-    return sum(int(each.weight.numel()) for each in layers)
+    layers = (module for module in part.modules() if type(module).__name__ in ("Linear", "Conv1D"))
+    return sum(int(layer.weight.numel()) for layer in layers)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Make the shapes that are named on the command line."""
+    """Make the models that are named on the command line."""
     reader = argparse.ArgumentParser(prog="python -m bench.shapes", description="Make the models that are timed.")
     reader.add_argument("scratch", type=Path)
     reader.add_argument("names", nargs="*", choices=NAMES, default=list(NAMES))

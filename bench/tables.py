@@ -1,6 +1,6 @@
-"""Results as people read them: a table on the terminal, and Markdown for the page of results.
+"""Results as tables: plain text for the terminal, Markdown for the page of results.
 
-Plain text, so that a machine with little more than torch and transformers can print it.
+No library for tables is used, so that a machine with little more than torch and transformers can print them.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _HEADINGS = (
 
 
 Rates = Mapping[str, Mapping[str, float]]
-"""Operations per second, by precision and way."""
+"""Operations per second, by precision and kind of matrix product."""
 
 
-def shown(case: Mapping[str, Any], rates: Rates) -> None:
+def print_case(case: Mapping[str, Any], rates: Rates) -> None:
     """Print one case."""
     print(f"\n{_title(case)}: {case['sentences']} sentences, {case['tokens']} tokens")
     print(aligned([_HEADINGS, *_rows(case, rates)]), flush=True)
@@ -37,24 +37,24 @@ def shown(case: Mapping[str, Any], rates: Rates) -> None:
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> str:
-    """Return rows of cells in columns, each as wide as its widest cell.
+    """Return rows of cells as columns, each as wide as its widest cell.
 
     >>> print(aligned([["tool", "time"], ["ours", "1.25 s"]]))
     tool    time
     ours  1.25 s
     """
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join(
-            cell.rjust(width) if place else cell.ljust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+            cell.rjust(width) if column else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in rows
     )
 
 
 def markdown(results: Mapping[str, Any]) -> str:
-    """Return all cases as one Markdown table, with what a reader needs to know of the run."""
+    """Return all cases as one Markdown table, with the machine, the settings and the versions."""
     settings, cases = results["settings"], results["cases"]
     versions = {name: number for case in cases for run in case["runs"] for name, number in run["versions"].items()}
     lines = [
@@ -79,7 +79,7 @@ def megabytes(count: int | None) -> str:
     >>> megabytes(3 << 20)
     '3 MiB'
     """
-    return "not told" if count is None else f"{count / (1 << 20):,.0f} MiB"
+    return "unknown" if count is None else f"{count / (1 << 20):,.0f} MiB"
 
 
 def _title(case: Mapping[str, Any]) -> str:
@@ -91,7 +91,7 @@ def _rate(rates: Rates, dtype: str) -> float:
 
 
 def _rows(case: Mapping[str, Any], rates: Rates) -> list[list[str]]:
-    return [[*_cells(run, _rate(rates, run["dtype"])), *_against(case, run)] for run in case["runs"]]
+    return [[*_cells(run, _rate(rates, run["dtype"])), *_format_ratios(case, run)] for run in case["runs"]]
 
 
 def _cells(run: Mapping[str, Any], rate: float) -> list[str]:
@@ -108,15 +108,15 @@ def _cells(run: Mapping[str, Any], rate: float) -> list[str]:
     ]
 
 
-def _against(case: Mapping[str, Any], run: Mapping[str, Any]) -> tuple[str, str, str]:
+def _format_ratios(case: Mapping[str, Any], run: Mapping[str, Any]) -> tuple[str, str, str]:
     if run["name"] != "ours":
         return "", "", ""
-    found = {each["peer"]: each for each in case["ratios"] if each["ours"] == run["dtype"]}
-    default, same = found.get("float32"), found.get(run["dtype"])
-    return _spread(default), _spread(same), f"{default['difference']:.1e}" if default else ""
+    by_precision = {ratio["peer"]: ratio for ratio in case["ratios"] if ratio["ours"] == run["dtype"]}
+    default, same = by_precision.get("float32"), by_precision.get(run["dtype"])
+    return _format_ratio(default), _format_ratio(same), f"{default['difference']:.1e}" if default else ""
 
 
-def _spread(against: Mapping[str, Any] | None) -> str:
+def _format_ratio(against: Mapping[str, Any] | None) -> str:
     if against is None:
         return ""
     return f"{against['ratio']:.2f} ({min(against['rounds']):.2f}–{max(against['rounds']):.2f})"

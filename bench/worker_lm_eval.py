@@ -1,8 +1,8 @@
-"""The worker that scores with lm-evaluation-harness, along the road of its BLiMP task.
+"""The worker that scores with lm-evaluation-harness, in the same way as its BLiMP task.
 
-That task asks for the log-likelihood of a space and the sentence after an empty context, for which the harness puts
-the start token (or, for want of one, the end token). So the first word is scored, in the spelling it has after a space;
-no end token is. Requests are sorted by length, and two that differ in the last token alone share a forward pass.
+That task requests the log-likelihood of a space and the sentence after an empty context, which the harness replaces by
+the start token (or, if there is none, the end token). So the first word is scored, as it is spelled after a space, and
+no end token is scored. Requests are sorted by length, and two that differ only in the last token share a forward pass.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any
 from bench.serving import Order, Scorer, serve
 
 _DELIMITER = " "
-"""What a task of the harness puts between context and answer, also where the context is empty."""
+"""What a task of the harness puts between the context and the answer, even if the context is empty."""
 
 
 class Harness:
-    """The harness's model of transformers."""
+    """A transformers model in the harness."""
 
     notes: Sequence[str] = ()
 
@@ -31,28 +31,31 @@ class Harness:
         from lm_eval.api.instance import Instance
 
         self.model.batch_size_per_gpu = batch
-        asked = [
-            Instance(request_type="loglikelihood", doc={}, arguments=("", _DELIMITER + text), idx=place)
-            for place, text in enumerate(texts)
+        requests = [
+            Instance(request_type="loglikelihood", doc={}, arguments=("", _DELIMITER + text), idx=index)
+            for index, text in enumerate(texts)
         ]
-        return [found for found, _ in self.model.loglikelihood(asked, disable_tqdm=True)]
+        return [logprob for logprob, _ in self.model.loglikelihood(requests, disable_tqdm=True)]
 
     def tokens(self, texts: Sequence[str]) -> list[list[tuple[str, float]]]:
-        """Return each text's tokens with their log-probabilities: the harness tells sums, so each is asked alone."""
-        return [self._each(text) for text in texts]
+        """Return the tokens of each text with their log-probabilities.
 
-    def _each(self, text: str) -> list[tuple[str, float]]:
+        The harness returns only sums, so every token is a request of its own.
+        """
+        return [self._score_tokens(text) for text in texts]
+
+    def _score_tokens(self, text: str) -> list[tuple[str, float]]:
         ids = [
             self.model.prefix_token_id,
             *self.model.tok_encode(_DELIMITER + text, add_special_tokens=False),
         ]
-        asked = [(("", str(place)), ids[:place], [ids[place]]) for place in range(1, len(ids))]
-        found = [value for value, _ in self.model._loglikelihood_tokens(asked, disable_tqdm=True)]
-        return list(zip(self.model.tokenizer.convert_ids_to_tokens(ids[1:]), found, strict=True))
+        requests = [(("", str(index)), ids[:index], [ids[index]]) for index in range(1, len(ids))]
+        logprobs = [logprob for logprob, _ in self.model._loglikelihood_tokens(requests, disable_tqdm=True)]
+        return list(zip(self.model.tokenizer.convert_ids_to_tokens(ids[1:]), logprobs, strict=True))
 
 
 def load(order: Order) -> Scorer:
-    """Return the model of the order."""
+    """Return the requested model."""
     return Harness(order)
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
 from weakref import WeakValueDictionary
 
 import pytest
+from hypothesis import HealthCheck, settings
 
-from acceptability.home import local_data
+from acceptability.paths import local_data_folder
 
 ROOT = Path(__file__).resolve().parents[1]
 BESIDE = ROOT.parent / "shared" / "data"
@@ -19,6 +21,10 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 if BESIDE.is_dir():
     os.environ.setdefault("ACCEPTABILITY_DATA", str(BESIDE))
+
+# How long an example takes depends on what else the machine does, so no test may fail for it.
+settings.register_profile("acceptability", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("acceptability")
 
 pytest_plugins = ["tiny", "faulty_server"]
 
@@ -36,6 +42,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(pytest.mark.skip(reason=f"needs --{marker}"))
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say in a few lines what was skipped and why, instead of a line for every place in the tests."""
+    reasons = Counter(
+        report.longrepr[2].removeprefix("Skipped: ") for report in terminalreporter.stats.get("skipped", [])
+    )
+    if reasons:
+        terminalreporter.section("skipped")
+    for reason, count in reasons.most_common():
+        terminalreporter.write_line(f"{count:5} {reason}")
+
+
 @pytest.fixture(autouse=True)
 def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """No test sees another's store, nor the user's."""
@@ -47,13 +64,13 @@ def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
 @pytest.fixture(autouse=True)
 def own_models(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test gets a model that an earlier one loaded, and perhaps has not let go of yet."""
-    monkeypatch.setattr("acceptability.models._in_use", WeakValueDictionary())
+    monkeypatch.setattr("acceptability.models._loaded_models", WeakValueDictionary())
 
 
 @pytest.fixture
 def data() -> Path:
     """The folder with local copies of the published data sets."""
-    folder = local_data()
+    folder = local_data_folder()
     if folder is None or not folder.is_dir():
         pytest.skip("the published data are not here: set ACCEPTABILITY_DATA")
     return folder

@@ -50,9 +50,9 @@ def _end(waiting: subprocess.Popen[str]) -> None:
 
 
 def _serve() -> None:
-    from acceptability.cli import application
+    from acceptability.cli import build_application
 
-    application()
+    build_application()
     for line in sys.stdin:
         child = os.fork()
         if child == 0:
@@ -79,7 +79,7 @@ def _run(asked: Mapping[str, Any]) -> None:
         code = 0
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
-    except BaseException:  # noqa: BLE001  (as the interpreter does)
+    except BaseException:  # noqa: BLE001
         traceback.print_exc()
     finally:
         for stream in (sys.stdout, sys.stderr):

@@ -15,9 +15,9 @@ import typer.main
 from acceptability import registry
 from acceptability.cli import app
 from acceptability.errors import UnknownName
-from acceptability.models.named import delivered
-from acceptability.spelling import Spelled, read, read_located
-from acceptability.suites import catalog
+from acceptability.models import list_named_models
+from acceptability.specs import ParsedSpec, parse_model_spec, parse_spec
+from acceptability.suites import load_catalog
 from pages import ROOT
 
 # Any wrong use of a command. Newer releases of typer have the class themselves, older ones take it from click.
@@ -40,11 +40,14 @@ def problem(words: list[str]) -> str:
 def _ours(words: list[str]) -> str:
     command: Any = typer.main.get_command(app)
     name = "acceptability"
-    while words and words[0] in getattr(command, "commands", {}):
+    # A group builds some of its commands when they are looked up, so that `commands` does not hold all of them.
+    while words and hasattr(command, "get_command") and (subcommand := command.get_command(None, words[0])):
         name, *words = words
-        command = command.commands[name]
-    if hasattr(command, "commands"):
-        return f"{name} has no command {words[0]}" if words and not words[0].startswith("-") else ""
+        command = subcommand
+    if hasattr(command, "get_command"):
+        # NAME and its like stand for any.
+        is_wrong = words and not words[0].startswith("-") and not words[0].isupper()
+        return f"{name} has no command {words[0]}" if is_wrong else ""
     try:
         given = command.make_context(name, [each for each in words if not each.startswith("$")]).params
     except _WrongUse as error:
@@ -64,11 +67,11 @@ def _value(command: str, option: str, given: Any) -> str:
 
 
 def _model(text: str) -> str:
-    kind, place, options = read_located(text)
-    if kind == "asking":
+    kind, place, options = parse_model_spec(text)
+    if kind == "prompted":
         return _model(place) or _options("model", kind, options)
     if not place:
-        return "" if kind in delivered() or kind in registry.names("model") else f"there is no model {text}"
+        return "" if kind in list_named_models() or kind in registry.names("model") else f"there is no model {text}"
     return _options("model", kind, options)
 
 
@@ -80,9 +83,9 @@ def _options(kind: str, name: str, options: Any) -> str:
 
 
 def _spelled(kind: str) -> Any:
-    def check(text: str | Spelled) -> str:
-        spelled = read(text) if isinstance(text, str) else text
-        inside = [each for each in spelled.args if isinstance(each, Spelled)]
+    def check(text: str | ParsedSpec) -> str:
+        spelled = parse_spec(text) if isinstance(text, str) else text
+        inside = [each for each in spelled.args if isinstance(each, ParsedSpec)]
         return _options(kind, spelled.name, spelled.options) or next(filter(None, map(check, inside)), "")
 
     return check
@@ -91,19 +94,13 @@ def _spelled(kind: str) -> Any:
 def _suite(name: str) -> str:
     if _FILE.match(name) or name.startswith("hf:"):
         return ""
-    whole = (each.id for each in catalog())
+    whole = (each.id for each in load_catalog())
     known = any(f"{each}/".startswith(f"{name}/") or f"{name}/".startswith(f"{each}/") for each in whole)
     return "" if known else f"there is no suite {name}"
 
 
 def _recipe(name: str) -> str:
     registry.find("recipe", name)
-    return ""
-
-
-def _study(name: str) -> str:
-    if not name.endswith(".toml"):
-        registry.find("study", name)
     return ""
 
 
@@ -116,7 +113,6 @@ _VALUES = {
     "suites": _suite,
     ("train", "kind"): _recipe,
     ("restarts", "kind"): _recipe,
-    ("study", "name"): _study,
 }
 
 

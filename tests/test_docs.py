@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import ast
 import doctest
+import functools
 import importlib.util
 import io
 import json
@@ -34,9 +35,9 @@ from typer.testing import CliRunner
 import acceptability
 from acceptability import registry
 from acceptability.cli import app
-from acceptability.models.named import delivered
-from acceptability.studies import study
-from acceptability.suites import catalog
+from acceptability.models import list_named_models
+from acceptability.papers import study
+from acceptability.suites import load_catalog
 from pages import PAGES, ROOT, Block, blocks, commands, inline, name_of, of_kind, typed
 from shell import problem
 
@@ -59,7 +60,10 @@ def with_blocks(pages: list[Path], *kinds: str, mark: str = "") -> list[Path]:
 
 
 def needs_models(page: Path) -> None:
-    if "sphinx-trigram" in page.read_text(encoding="utf-8") and not delivered()["sphinx-trigram"].is_installed():
+    if (
+        "sphinx-trigram" in page.read_text(encoding="utf-8")
+        and not list_named_models()["sphinx-trigram"].is_installed()
+    ):
         pytest.skip("the page uses sphinx-trigram, and pocketsphinx is not installed")
 
 
@@ -305,31 +309,54 @@ def test_everything_is_documented(reference: dict[str, str]) -> None:
         for name in registry.names(kind):
             heading = reference[page].partition(f"## `{name}`\n\n")[2]
             assert len(heading.partition("\n\n")[0]) > 20, f"{kind} {name} has no description"
-    for entry in catalog():
+    for entry in load_catalog():
         assert f"## `{entry.id}`" in reference["suites"]
     for name, command in typer.main.get_command(app).commands.items():
         assert f"## `acceptability {name}`" in reference["commands"]
         assert command.help or name == "suites"
-    for name in delivered():
+    for name in list_named_models():
         assert f"`{name}`" in reference["models"]
 
 
-def test_the_readme_lists_the_suites_with_their_counts() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert len(readme.splitlines()) < 150
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in readme.splitlines() if line.startswith("| `")]
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) < 120
+
+
+def test_the_page_of_suites_lists_them_with_their_counts() -> None:
+    page = (ROOT / "docs" / "suites.md").read_text(encoding="utf-8")
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines() if line.startswith("| `")]
     listed = set()
     for names, sentences, contrasts, _ in rows:
         named = re.findall(r"`([^`]+)`", names)
         found = [
             entry
-            for entry in catalog()
+            for entry in load_catalog()
             if any(entry.id.startswith(name[:-1]) if name.endswith("/…") else entry.id == name for name in named)
         ]
         listed |= {entry.id for entry in found}
         assert int(sentences.replace(",", "")) == sum(entry.sentences for entry in found), names
         assert int(contrasts.replace(",", "") or 0) == sum(entry.contrasts for entry in found), names
-    assert listed == {entry.id for entry in catalog()}
+    assert listed == {entry.id for entry in load_catalog()}
+
+
+def list_techniques() -> list[tuple[str, str, str]]:
+    """The rows of the index of techniques: the term in bold, the file, the function or class."""
+    page = (ROOT / "docs" / "reference" / "techniques.md").read_text(encoding="utf-8")
+    return re.findall(r"^\| \*\*(.+?)\*\*.* \| `(.+?)` \| `(.+?)` \|$", page, re.MULTILINE)
+
+
+def test_the_index_of_techniques_is_long_enough() -> None:
+    page = (ROOT / "docs" / "reference" / "techniques.md").read_text(encoding="utf-8")
+    assert len(list_techniques()) == page.count("\n| **") >= 40
+
+
+@pytest.mark.parametrize(("term", "file", "name"), list_techniques())
+def test_a_technique_is_where_the_index_says(term: str, file: str, name: str) -> None:
+    source = (Path(acceptability.__file__).parent / file).read_text(encoding="utf-8")
+    fold = functools.partial(re.sub, r"[\s_/–-]+", " ")
+    assert fold(term).lower() in fold(source).lower(), f"{file} does not name {term}"
+    defined = [node.name for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    assert name in defined
 
 
 def test_links_between_pages_lead_somewhere() -> None:

@@ -1,38 +1,95 @@
-"""The package as a whole: what importing it costs, what it promises, which way imports point."""
+"""The package as a whole: what importing it costs, which way imports point, and the rules of names and layout."""
 
 from __future__ import annotations
 
 import ast
 import subprocess
 import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
+import lemminflect
 import pytest
 
 import acceptability
 
 SOURCE = Path(acceptability.__file__).parent
 
-RANKS = [
+# A room imports from the lines above its own, never from its own line or below.
+ROOM_ORDER = [
     {"errors"},
-    {"spelling", "signature", "home", "text", "formulas"},
-    {"registry"},
-    {"types"},
-    {"protocols"},
-    {"request", "words", "regions", "suites", "generate", "models", "unigrams", "measures", "stats"},
-    {"reductions", "people"},
-    {"store", "engine", "linking"},
-    {"scoring", "review"},
-    {"measuring", "differing", "precision", "calibrating", "submitting", "probing"},
-    {"comparing", "contrasts", "correlating", "train"},
-    {"methods"},
-    {"studies"},
+    {"paths", "specs"},
+    {"registry", "types"},
+    {"protocols", "text"},
+    {"generate", "measures", "models", "reductions", "stats"},
+    {"engine", "suites"},
+    {"people", "store"},
+    {"api"},
+    {"probing", "train"},
+    {"papers"},
     {"report"},
     {"serve"},
     {"cli"},
     {"__main__"},
 ]
-RANK = {room: rank for rank, rooms in enumerate(RANKS) for room in rooms}
+RANK = {room: rank for rank, rooms in enumerate(ROOM_ORDER) for room in rooms}
+
+MAX_MODULES_PER_FOLDER = 14
+LARGE_FOLDERS = {"cli", "suites/readers"}  # one file per command, one per format
+SHARED_MODULE_NAMES = {"__init__", "model", "network", "recipe"}  # the same role in several rooms
+MAX_PARTICIPLES = 0.02
+MIN_COMMENT_LINES = 0.03
+
+
+def list_modules() -> list[Path]:
+    return sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py")
+
+
+def relative_name(path: Path) -> str:
+    return path.relative_to(SOURCE).as_posix()
+
+
+@cache
+def parse(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def iter_imports(path: Path) -> Iterator[tuple[str, str]]:
+    """Every import of a module: the module that it names, and the name taken from it (empty for a whole module)."""
+    for node in ast.walk(parse(path)):
+        if isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{relative_name(path)}:{node.lineno}: a relative import"
+            yield from ((node.module or "", alias.name) for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names)
+
+
+def imported_rooms(path: Path) -> set[str]:
+    rooms = set()
+    for module, name in iter_imports(path):
+        parts = [*module.split("."), name] if module == "acceptability" else module.split(".")
+        if parts[0] == "acceptability" and len(parts) > 1 and not parts[1].startswith("__"):
+            rooms.add(parts[1])
+    return rooms
+
+
+def is_past_form(name: str) -> bool:
+    """Whether a name is a single word that is a past form of a verb and no base form: ``tried``, not ``read``."""
+    word = name.strip("_")
+    if not word.isalpha():
+        return False
+    verbs = lemminflect.getAllLemmas(word).get("VERB", ())
+    return bool(verbs) and word not in verbs and any(word in _past_forms(verb) for verb in verbs)
+
+
+def _past_forms(verb: str) -> tuple[str, ...]:
+    forms = lemminflect.getAllInflections(verb, upos="VERB")
+    return (*forms.get("VBD", ()), *forms.get("VBN", ()))
+
+
+# --- what importing costs, what is public ---
 
 
 def test_importing_loads_neither_torch_nor_pandas() -> None:
@@ -55,49 +112,101 @@ def test_an_unknown_public_name_is_an_attribute_error() -> None:
         _ = acceptability.nothing
 
 
-def _modules() -> list[Path]:
-    return [path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py"]
+# --- imports ---
 
 
-def _imports(path: Path) -> list[str]:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    found = [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-    found += [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
-    named = [
-        f"acceptability.{alias.name}"
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and node.module == "acceptability"
-        for alias in node.names
-    ]
-    return found + named
-
-
-@pytest.mark.parametrize("path", _modules(), ids=lambda path: str(path.relative_to(SOURCE)))
+@pytest.mark.parametrize("path", list_modules(), ids=relative_name)
 def test_imports_point_one_way(path: Path) -> None:
-    room = path.relative_to(SOURCE).parts[0].removesuffix(".py")
-    for name in _imports(path):
-        parts = name.split(".")
-        if parts[0] != "acceptability" or len(parts) == 1 or parts[1].startswith("__"):
-            continue
-        other = parts[1]
+    room = relative_name(path).split("/")[0].removesuffix(".py")
+    for other in imported_rooms(path):
         assert other == room or RANK[other] < RANK[room], f"{room} imports {other}"
 
 
-@pytest.mark.parametrize("path", _modules(), ids=lambda path: str(path.relative_to(SOURCE)))
-def test_only_models_import_torch(path: Path) -> None:
-    room = path.relative_to(SOURCE).parts[0]
-    heavy = {name.split(".")[0] for name in _imports(path)} & {"torch", "transformers"}
-    assert not heavy or room in ("models", "train") or path.name == "doctor.py"
+@pytest.mark.parametrize("path", list_modules(), ids=relative_name)
+def test_only_models_and_training_import_torch(path: Path) -> None:
+    heavy = {module.split(".")[0] for module, _ in iter_imports(path)} & {"torch", "transformers"}
+    assert not heavy or relative_name(path).startswith(("models/", "train/")) or path.name == "doctor.py"
 
 
-@pytest.mark.parametrize("path", _modules(), ids=lambda path: str(path.relative_to(SOURCE)))
-def test_only_the_cluster_engine_imports_ray(path: Path) -> None:
-    imports = {name.split(".")[0] for name in _imports(path)}
-    assert ("ray" in imports) == (path == SOURCE / "engine" / "cluster.py")
+def test_only_the_ray_engine_imports_ray() -> None:
+    importers = {relative_name(path) for path in list_modules() for module, _ in iter_imports(path) if module == "ray"}
+    assert importers == {"engine/ray.py"}
 
 
-@pytest.mark.parametrize("path", _modules(), ids=lambda path: str(path.relative_to(SOURCE)))
+@pytest.mark.parametrize("path", list_modules(), ids=relative_name)
+def test_private_names_stay_in_their_module(path: Path) -> None:
+    for module, name in iter_imports(path):
+        if module.startswith("acceptability"):
+            private = [part for part in (*module.split("."), name) if part.startswith("_") and not part.endswith("__")]
+            assert not private, f"{relative_name(path)} takes {private[0]} from {module}"
+
+
+@pytest.mark.parametrize("path", list_modules(), ids=relative_name)
+def test_private_attributes_of_modules_stay_in_their_module(path: Path) -> None:
+    modules = {name or module.rsplit(".", 1)[-1] for module, name in iter_imports(path) if _is_our_module(module, name)}
+    for node in ast.walk(parse(path)):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
+            private = node.attr.startswith("_") and not node.attr.endswith("__")
+            assert not private, f"{relative_name(path)}:{node.lineno}: {node.value.id}.{node.attr}"
+
+
+def _is_our_module(module: str, name: str) -> bool:
+    if not module.startswith("acceptability"):
+        return False
+    folder = SOURCE.joinpath(*module.split(".")[1:], name)
+    return folder.with_suffix(".py").exists() or (bool(name) and (folder / "__init__.py").exists())
+
+
+@pytest.mark.parametrize("path", list_modules(), ids=relative_name)
 def test_no_code_is_made_from_data(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    called = {
+        node.func.id for node in ast.walk(parse(path)) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
     assert not called & {"eval", "exec", "compile"}
+
+
+# --- layout and names ---
+
+
+def test_folders_stay_small() -> None:
+    counts = Counter(path.parent.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py"))
+    assert {folder for folder, count in counts.items() if count > MAX_MODULES_PER_FOLDER} <= LARGE_FOLDERS
+
+
+def test_a_module_name_stands_for_one_module() -> None:
+    # A command's file has the command's name, which may be that of the room behind it.
+    folders = defaultdict(list)
+    for path in list_modules():
+        if path.stem not in SHARED_MODULE_NAMES and path.parent.name != "cli":
+            folders[path.stem].append(relative_name(path))
+    assert {stem: names for stem, names in folders.items() if len(names) > 1} == {}
+
+
+def test_a_class_name_stands_for_one_class() -> None:
+    owners = defaultdict(list)
+    for path in list_modules():
+        for node in ast.walk(parse(path)):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                owners[node.name].append(relative_name(path))
+    assert {name: paths for name, paths in owners.items() if len(paths) > 1} == {}
+
+
+def test_functions_are_not_named_by_a_bare_participle() -> None:
+    assert is_past_form("tried")
+    assert is_past_form("_taken")
+    assert not is_past_form("read")
+    assert not is_past_form("fit_logistic")
+    functions = [
+        node.name
+        for path in list_modules()
+        for node in ast.walk(parse(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    participles = [name for name in functions if is_past_form(name)]
+    assert len(participles) < MAX_PARTICIPLES * len(functions), Counter(participles).most_common()
+
+
+def test_comments_give_reasons_often_enough() -> None:
+    lines = [line.strip() for path in list_modules() for line in path.read_text(encoding="utf-8").splitlines()]
+    comments = sum(line.startswith("#") for line in lines)
+    assert comments >= MIN_COMMENT_LINES * len(lines), f"{comments} of {len(lines)} lines"

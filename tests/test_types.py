@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from acceptability.errors import ScoreError, SuiteError
-from acceptability.types import Contrast, Query, Scores, Sentence, Suite, TokenScores, contrast
+from acceptability.types import Contrast, Query, Scores, Sentence, Suite, TokenScores, make_contrast
 
 GOOD, BAD = Sentence("g", "Cats sleep.", tags={"item": "1"}), Sentence("b", "Cats sleeps.", tags={"item": "1"})
 
@@ -22,7 +22,7 @@ GOOD, BAD = Sentence("g", "Cats sleep.", tags={"item": "1"}), Sentence("b", "Cat
         ({"id": "a", "text": "x", "regions": {"t": (0, 0)}}, "does not lie within"),
     ],
 )
-def test_a_sentence_is_checked_when_built(kwargs: dict[str, object], message: str) -> None:
+def test_a_sentence_is_validated_on_construction(kwargs: dict[str, object], message: str) -> None:
     with pytest.raises(SuiteError, match=message):
         Sentence(**kwargs)
 
@@ -37,16 +37,16 @@ def test_a_sentence_is_checked_when_built(kwargs: dict[str, object], message: st
         ((GOOD, BAD), (Contrast("g", "b"), Contrast("g", "b")), "twice"),
     ],
 )
-def test_a_suite_is_checked_when_built(sentences: tuple, contrasts: tuple, message: str) -> None:
+def test_a_suite_is_validated_on_construction(sentences: tuple, contrasts: tuple, message: str) -> None:
     with pytest.raises(SuiteError, match=message):
         Suite("s", sentences, contrasts)
 
 
-def test_the_hash_ignores_order_and_name_but_nothing_else() -> None:
-    suite = Suite("s", (GOOD, BAD), (contrast(GOOD, BAD),))
+def test_the_hash_depends_on_everything_but_order_and_name() -> None:
+    suite = Suite("s", (GOOD, BAD), (make_contrast(GOOD, BAD),))
     assert Suite("t", (BAD, GOOD), suite.contrasts).hash == suite.hash
     other = Sentence("b", "Cats sleeps.", tags={"item": "2"})
-    assert Suite("s", (GOOD, other), (contrast(GOOD, other),)).hash != suite.hash
+    assert Suite("s", (GOOD, other), (make_contrast(GOOD, other),)).hash != suite.hash
     assert Suite("s", (GOOD, BAD)).hash != suite.hash
     assert Suite("s", (GOOD, BAD), (Contrast("g", "b", {"item": "9"}),)).hash != suite.hash
 
@@ -62,7 +62,7 @@ def test_scores_are_finite(value: float) -> None:
         Scores({"a": value}, "m")
 
 
-def test_token_scores_are_whole() -> None:
+def test_token_scores_are_complete_and_finite() -> None:
     with pytest.raises(ScoreError, match="differ in number"):
         TokenScores("a", ("a",), ((0, 1),), np.zeros(2, dtype=np.float32))
     with pytest.raises(ScoreError, match="not finite"):
@@ -74,6 +74,6 @@ def test_queries_have_different_keys() -> None:
     assert len({query.key for query in queries}) == 4
 
 
-def test_a_context_is_joined_by_one_space() -> None:
-    assert Query("b", context="a").full == Query("b", context="a ").full == "a b"
-    assert Query("b", context="a").start == 2
+def test_context_and_text_are_joined_by_one_space() -> None:
+    assert Query("b", context="a").full_text == Query("b", context="a ").full_text == "a b"
+    assert Query("b", context="a").text_start == 2

@@ -92,6 +92,13 @@ def test_the_demo_makes_its_page(site: Path, tmp_path: Path) -> None:
     assert (tmp_path / "work" / "acceptability-demo.html").stat().st_size > 100_000
 
 
+def test_the_published_values_of_papers_are_there(site: Path) -> None:
+    folder = Path("acceptability", "papers", "values")
+    names = sorted(path.name for path in (ROOT / "src" / folder).glob("*.csv"))
+    assert names
+    assert sorted(path.name for path in (site / folder).glob("*.csv")) == names
+
+
 def test_suites_are_listed(site: Path, tmp_path: Path) -> None:
     assert "li_adger" in _typed(site, tmp_path, "suites")
 

@@ -64,16 +64,16 @@ def make_recurrent(folder: Path, cell: str = "lstm", output: str = "tas", direct
     """Save a tiny recurrent network, which has learnt nothing, in a folder."""
     import torch
 
-    from acceptability.models.recurrent_networks import Network, saved
-    from acceptability.models.recurrent_shape import Shape
-    from acceptability.models.vocabulary import SPECIAL, Vocabulary
+    from acceptability.models.recurrent import RecurrentShape
+    from acceptability.models.recurrent.network import RecurrentNetwork, serialize_recurrent_network
+    from acceptability.text.words import SPECIAL_WORDS, Vocabulary
 
     words = sorted({word for text in TEXTS for word in text.replace(".", " .").split()} - {"noon"})
-    known = Vocabulary((*SPECIAL, *words), "split", lower=False)
+    known = Vocabulary((*SPECIAL_WORDS, *words), "split", lower=False)
     torch.manual_seed(3)
-    shape = Shape(cell, len(known), 6, 10, 2, output, (0, 5, 9, len(known)), directions)
+    shape = RecurrentShape(cell, len(known), 6, 10, 2, output, (0, 5, 9, len(known)), directions)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "model.safetensors").write_bytes(saved(Network(shape)))
+    (folder / "model.safetensors").write_bytes(serialize_recurrent_network(RecurrentNetwork(shape)))
     (folder / "vocabulary.json").write_bytes(known.to_json())
     return folder
 
@@ -351,9 +351,9 @@ He was reading
 def aggregate_markov_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An aggregate Markov model of three classes."""
     from acceptability.train import train
-    from acceptability.train.aggregate_markov import AggregateMarkov
+    from acceptability.train.aggregate_markov_em import AggregateMarkovRecipe
 
     folder = tmp_path_factory.mktemp("tiny-markov")
     (folder / "corpus.txt").write_text("\n".join(SENTENCES))
-    train(AggregateMarkov(classes=3, vocabulary=0, lower=True), [folder / "corpus.txt"], folder / "model")
+    train(AggregateMarkovRecipe(classes=3, vocabulary=0, lower=True), [folder / "corpus.txt"], folder / "model")
     return folder / "model"

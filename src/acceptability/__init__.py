@@ -1,4 +1,4 @@
-"""How much a language model knows about which sentences of a language are acceptable.
+"""Measure how well language models judge which sentences of a language are acceptable.
 
 >>> from acceptability import evaluate, load_suite
 >>> results = evaluate(load_suite("starter"), ["uniform"], measures=["PairAccuracy(ties=0.5)"])
@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
 
-_HOMES = {
+# The public names and the modules that define them. They are imported on first use: `import acceptability` has to stay
+# fast for the command line and for shell completion, and some of these modules import SciPy or open the database.
+_MODULE_OF = {
     "Sentence": "types",
     "Contrast": "types",
     "Suite": "types",
@@ -24,23 +26,23 @@ _HOMES = {
     "Units": "types",
     "Result": "types",
     "Bootstrap": "stats.bootstrap",
-    "Comparison": "comparing",
-    "Judgement": "scoring",
+    "Comparison": "api.comparison",
+    "Judgement": "api.scoring",
     "AcceptabilityError": "errors",
     "load_suite": "suites",
     "load_model": "models",
-    "score": "scoring",
-    "region_scores": "scoring",
-    "evaluate": "measuring",
-    "measure": "measuring",
-    "compare": "comparing",
-    "judge": "scoring",
+    "score": "api.scoring",
+    "region_scores": "api.scoring",
+    "evaluate": "api.evaluation",
+    "measure": "api.evaluation",
+    "compare": "api.comparison",
+    "judge": "api.scoring",
     "PairAccuracy": "measures.pairs",
-    "AbsolutePair": "measures.decisions",
-    "GradientPair": "measures.decisions",
-    "PairCorrelation": "measures.probability",
-    "UnpairedAUC": "measures.probability",
-    "SetAccuracy": "measures.sets",
+    "AbsolutePair": "measures.pairs",
+    "GradientPair": "measures.pairs",
+    "PairCorrelation": "measures.pairs",
+    "UnpairedAUC": "measures.pairs",
+    "SetAccuracy": "measures.pairs",
     "ADC": "measures.delta",
     "ADCArea": "measures.delta",
     "DeltaCorrelation": "measures.delta",
@@ -55,20 +57,25 @@ _HOMES = {
     "AUC": "measures.classification",
 }
 
+# Type checkers and editors cannot see through __getattr__, so the same names are imported for them alone.
 if TYPE_CHECKING:
-    from acceptability.comparing import Comparison, compare
+    from acceptability.api.comparison import Comparison, compare
+    from acceptability.api.evaluation import evaluate, measure
+    from acceptability.api.scoring import Judgement, judge, region_scores, score
     from acceptability.errors import AcceptabilityError
     from acceptability.measures.classification import AUC, MCC, Accuracy
     from acceptability.measures.correlation import PBC, Kendall, Pearson, Spearman
-    from acceptability.measures.decisions import AbsolutePair, GradientPair
     from acceptability.measures.delta import ADC, ADCArea, DeltaCorrelation, adc_curve
-    from acceptability.measures.pairs import PairAccuracy
+    from acceptability.measures.pairs import (
+        AbsolutePair,
+        GradientPair,
+        PairAccuracy,
+        PairCorrelation,
+        SetAccuracy,
+        UnpairedAUC,
+    )
     from acceptability.measures.predictions import Predictions
-    from acceptability.measures.probability import PairCorrelation, UnpairedAUC
-    from acceptability.measures.sets import SetAccuracy
-    from acceptability.measuring import evaluate, measure
     from acceptability.models import load_model
-    from acceptability.scoring import Judgement, judge, region_scores, score
     from acceptability.stats.bootstrap import Bootstrap
     from acceptability.suites import load_suite
     from acceptability.types import Contrast, LabelScores, Query, Result, Scores, Sentence, Suite, TokenScores, Units
@@ -117,13 +124,14 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Load a public name on first use, so that importing the package stays quick."""
-    if name not in _HOMES:
+    """Import a public name on first use (PEP 562)."""
+    if name not in _MODULE_OF:
         raise AttributeError(f"module 'acceptability' has no attribute {name!r}")
-    found = getattr(import_module(f"acceptability.{_HOMES[name]}"), name)
-    globals()[name] = found
-    return found
+    public_object = getattr(import_module(f"acceptability.{_MODULE_OF[name]}"), name)
+    # Once it is a module attribute, Python no longer calls __getattr__ for this name.
+    globals()[name] = public_object
+    return public_object
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES])
+    return sorted([*globals(), *_MODULE_OF])

@@ -2,4 +2,6 @@
 
 from acceptability.cli import main
 
-main()
+# Tools that import every module, such as doctest collectors, must not start the command line.
+if __name__ == "__main__":
+    main()

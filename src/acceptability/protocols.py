@@ -1,91 +1,257 @@
-"""What we need of a model, an engine, a reduction and a measure; anything that has it is one."""
+"""The interfaces of models, engines, reductions and measures, as structural types.
+
+Any object with these attributes and methods will do; nothing needs to inherit from these classes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol
 
-from acceptability.types import Query, Said, Scores, Suite, Units
+from acceptability.types import ModelOutput, Query, Scores, Suite, Units
 
 
-class Encoded(Protocol):
-    """A query in a model's own terms; ``size`` tells the plan how much work it is."""
+class EncodedQuery(Protocol):
+    """A tokenized query; its ``size`` lets the plan estimate the work."""
 
     @property
     def size(self) -> int:
-        """How many token positions a forward pass over it computes."""
+        """The number of token positions that a forward pass over it computes."""
         ...
 
 
 class Model(Protocol):
-    """Whatever can be asked about texts. It knows nothing of suites or stores.
+    """A scorer of texts. It knows nothing of suites or stores.
 
-    It may say how it likes its work: ``budget``, how many token positions at once; ``packing``, which
-    queries go together, "size" (the default), "length" (its queries then have a ``length``) or "prefix"
-    (they have ``ids``); and ``begin(batch)``, which returns what collects the answers of ``run``.
-
-    One that weighs a sentence against the other one of its contrast says so by an attribute
-    ``needs_rival = True``; its queries then carry a ``rival``.
+    A model has to have ``signature``, ``encode`` and ``run``. The other attributes are optional: a class that
+    inherits from this one gets the defaults below, and ``complete_model`` adds them to an object that does not.
     """
 
     @property
     def signature(self) -> str:
-        """All that can change what it says, from its files, without loading it."""
+        """The spec with everything that can change an output, such as file hashes; computed without loading weights."""
         ...
 
-    def encode(self, queries: Sequence[Query]) -> Sequence[Encoded]:
-        """Return the queries in the model's own terms."""
+    def encode(self, queries: Sequence[Query]) -> Sequence[EncodedQuery]:
+        """Return the queries, tokenized; raise QueryError for one that the model cannot score."""
         ...
 
-    def run(self, batch: Sequence[Encoded]) -> Sequence[Said]:
-        """Return what the model says to each, in the same order."""
+    # Any, since each model has an encoding of its own, and is only given back what its ``encode`` returned.
+    def run(self, batch: Sequence[Any]) -> Sequence[ModelOutput]:
+        """Return the output of each encoded query, in the same order."""
         ...
+
+    def begin(self, batch: Sequence[Any]) -> Callable[[], Sequence[ModelOutput]]:
+        """Start a forward pass, and return the function that waits for its outputs.
+
+        A model that computes on a GPU overrides it, so that the next batch is prepared meanwhile.
+        """
+        return lambda: self.run(batch)
+
+    @property
+    def budget(self) -> int:
+        """The maximal number of token positions in a batch."""
+        return 1024
+
+    @property
+    def packing(self) -> str:
+        """Which queries share a batch: those of similar "size", of the same "length", or with a common "prefix".
+
+        With "length", encoded queries need an attribute ``length``; with "prefix", the token ids ``ids``.
+        """
+        return "size"
+
+    @property
+    def needs_rival(self) -> bool:
+        """Whether it weighs a sentence against the other one of its contrast; queries then carry a ``rival``."""
+        return False
+
+    @property
+    def is_unknown(self) -> Callable[[str], bool] | None:
+        """The function that returns whether a token is outside the vocabulary; None if the model cannot tell."""
+        return None
+
+    def as_lenient(self) -> Model:
+        """Return a variant that also scores texts in which every word is unknown; by default the model itself."""
+        return self
+
+
+class _CompletedModel(Model):
+    """An object with the required attributes of a model, and defaults for the optional ones that it lacks."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+
+    @property
+    def signature(self) -> str:
+        return str(self.inner.signature)
+
+    def encode(self, queries: Sequence[Query]) -> Sequence[EncodedQuery]:
+        encoded: Sequence[EncodedQuery] = self.inner.encode(queries)
+        return encoded
+
+    def run(self, batch: Sequence[Any]) -> Sequence[ModelOutput]:
+        outputs: Sequence[ModelOutput] = self.inner.run(batch)
+        return outputs
+
+    def begin(self, batch: Sequence[Any]) -> Callable[[], Sequence[ModelOutput]]:
+        begin: Callable[[Sequence[Any]], Callable[[], Sequence[ModelOutput]]] = getattr(
+            self.inner, "begin", super().begin
+        )
+        return begin(batch)
+
+    @property
+    def budget(self) -> int:
+        return int(getattr(self.inner, "budget", super().budget))
+
+    @property
+    def packing(self) -> str:
+        return str(getattr(self.inner, "packing", super().packing))
+
+    @property
+    def needs_rival(self) -> bool:
+        return bool(getattr(self.inner, "needs_rival", super().needs_rival))
+
+    @property
+    def is_unknown(self) -> Callable[[str], bool] | None:
+        function: Callable[[str], bool] | None = getattr(self.inner, "is_unknown", super().is_unknown)
+        return function
+
+    def as_lenient(self) -> Model:
+        lenient: Callable[[], Model] = getattr(self.inner, "as_lenient", super().as_lenient)
+        return lenient()
+
+
+def complete_model(model: Any) -> Model:
+    """Return a model with every optional attribute: itself if it inherits from ``Model``, else a view with defaults.
+
+    Models enter through ``load_model`` and ``as_model``, which call this; everything behind them reads the
+    attributes of ``Model`` as they are declared.
+
+    >>> class Uppercase:
+    ...     signature = "uppercase"
+    >>> complete_model(Uppercase()).packing
+    'size'
+    """
+    # Not isinstance: a structural check would compare names and miss where the defaults come from.
+    return model if Model in type(model).__mro__ else _CompletedModel(model)
 
 
 class Engine(Protocol):
-    """A place where models run: this machine, or a cluster."""
+    """Where models run: this machine, or a cluster."""
 
     def answers(
-        self, model: Model, spelling: str | None, queries: Sequence[Query], is_known: Callable[[int], bool]
-    ) -> Generator[list[tuple[int, Said]], None, None]:
-        """Yield what the model says to the queries that are not known, each with its place, once.
+        self, model: Model, spec: str | None, queries: Sequence[Query], is_known: Callable[[int], bool]
+    ) -> Generator[list[tuple[int, ModelOutput]], None, None]:
+        """Yield batches of (query index, output) for the queries without a stored output, each index once.
 
         Args:
-            spelling: How the model is written, for an engine that opens it elsewhere; None if it has no name.
+            spec: The model's spec, for an engine that loads it in another process; None for a model object
+                that was built in Python and has none.
+            is_known: Whether the output of the query at an index is already stored, so that it can be skipped.
         """
         ...
 
 
 class Reduction(Protocol):
-    """A way from what a model said to one number, where higher is more acceptable."""
+    """A function from a model's output to one number, where higher is more acceptable."""
 
     @property
     def signature(self) -> str:
-        """All that can change the number."""
+        """The spec, with whatever else can change the number."""
         ...
 
-    def __call__(self, said: Said) -> float:
-        """Return the number."""
+    def __call__(self, output: ModelOutput) -> float:
+        """Return the score of one sentence."""
         ...
 
 
 class Measure(Protocol):
-    """A question about scores, as a value whose ``repr`` reads back.
+    """A statistic of scores, as a value whose ``repr`` can be parsed back.
 
-    One whose value is the mean of a column says so by an attribute ``mean_of = "column"``; intervals
-    and tests then take less time. One that needs tags on sentences names them in ``needs_tags``; and
-    one whose row is a set of sentences says by which tag these are ``gathered_by``.
+    Computing it takes two steps, ``units`` and ``value``, so that the bootstrap and permutation tests can resample
+    the rows of any measure.
+
+    A measure has to have ``needs``, ``units`` and ``value``. The other attributes are optional: a class that
+    inherits from this one gets the defaults below, and ``complete_measure`` adds them to an object that does not.
     """
 
     @property
     def needs(self) -> str:
-        """What a suite must have: "contrasts", "labels", "ratings", "rated contrasts", "sets" or "predictions"."""
+        """What a suite must contain: "contrasts", "labels", "ratings", "rated contrasts", "sets" or "predictions"."""
         ...
 
     def units(self, suite: Suite, scores: Scores) -> Units:
-        """Return the rows that count. Sees the whole suite; grouping comes afterwards."""
+        """Return the rows that the measure counts, of the whole suite; they are grouped and resampled afterwards."""
         ...
 
     def value(self, units: Units) -> float:
-        """Return the one number that the rows give; raise Undefined where there is none."""
+        """Return the statistic of these rows; raise Undefined if it is undefined."""
         ...
+
+    @property
+    def mean_of(self) -> str | None:
+        """The name of the column whose mean is the value, which makes intervals and tests much faster; or None."""
+        return None
+
+    @property
+    def needs_tags(self) -> tuple[str, ...]:
+        """The tags that some sentence of the suite has to carry."""
+        return ()
+
+    @property
+    def gathered_by(self) -> str:
+        """The tag that groups sentences into one row; empty if a row is one sentence or one contrast."""
+        return ""
+
+
+@dataclass(frozen=True, repr=False)
+class _CompletedMeasure(Measure):
+    """An object with the required attributes of a measure, and defaults for the optional ones that it lacks."""
+
+    inner: Any
+
+    # Signatures and tables show a measure by its repr, which has to parse back to the measure itself.
+    def __repr__(self) -> str:
+        return repr(self.inner)
+
+    @property
+    def needs(self) -> str:
+        return str(self.inner.needs)
+
+    def units(self, suite: Suite, scores: Scores) -> Units:
+        units: Units = self.inner.units(suite, scores)
+        return units
+
+    def value(self, units: Units) -> float:
+        value: float = self.inner.value(units)
+        return value
+
+    @property
+    def mean_of(self) -> str | None:
+        name: str | None = getattr(self.inner, "mean_of", super().mean_of)
+        return name
+
+    @property
+    def needs_tags(self) -> tuple[str, ...]:
+        return tuple(getattr(self.inner, "needs_tags", super().needs_tags))
+
+    @property
+    def gathered_by(self) -> str:
+        return str(getattr(self.inner, "gathered_by", super().gathered_by))
+
+
+def complete_measure(measure: Any) -> Measure:
+    """Return a measure with every optional attribute: itself if it inherits from ``Measure``, else a view of it.
+
+    Measures enter through ``load_measure`` and ``resolve_measures``, which call this; everything behind them reads
+    the attributes of ``Measure`` as they are declared.
+
+    >>> class Sum:
+    ...     needs = "labels"
+    >>> complete_measure(Sum()).needs_tags
+    ()
+    """
+    # Not isinstance, for the same reason as in ``complete_model``.
+    return measure if Measure in type(measure).__mro__ else _CompletedMeasure(measure)

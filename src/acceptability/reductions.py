@@ -1,60 +1,73 @@
-"""From the log-probabilities of tokens to one number for a sentence.
+"""Reductions: from the token log-probabilities or logits of a sentence to one number, its score.
 
-Every reduction takes what a model said and returns a number where higher means
-more acceptable; logs are natural. Names and formulas follow Lau, Clark and
-Lappin (2017), Pauls and Klein (2012) for SLOR, Lau et al. (2020) for pen_lp,
-Tjuatja et al. (2025) for MORCELA, and Vázquez Martínez (2021) for signed confidence.
-A reduction is a value: ``repr`` gives the spelling that makes it again.
+Every reduction takes a model's output and returns a number where higher means more
+acceptable; logs are natural. Names and formulas follow Lau, Clark and Lappin (2017),
+Pauls and Klein (2012) for SLOR, Lau et al. (2020) for pen_lp, Tjuatja et al. (2025) for
+MORCELA, and Vázquez Martínez (2021) for signed confidence. A reduction is a value:
+its ``repr`` is the spec that creates it again.
+
+SLOR and its relatives subtract unigram log-probabilities, the probabilities of words or
+tokens by themselves. Their table is an option, ``slor(unigrams='wordfreq:en')`` or
+``slor(unigrams='counts.tsv')``, and its unit, word or token, is the unit that SLOR counts.
+
+A unigram file has two tab-separated columns under a header: ``word`` or ``token``, and
+``count`` (with add-one smoothing, also for units missing from the file) or ``logprob``
+(natural logs; a missing unit is an error). Words are looked up in lower case unless the
+file itself has capitals. A row ``<unk>`` (or ``<UNK>``) stands for all units missing from the
+file. It holds the share of all of them together, which is right for a model that reads them as
+``<unk>``, but makes each of them too probable for a model that distinguishes them.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
-from typing import ClassVar
+from functools import cache, cached_property
+from pathlib import Path
+from typing import ClassVar, Protocol
 
 import numpy as np
 
-from acceptability.errors import ScoreError, shorten
+from acceptability.errors import MissingExtra, ScoreError, SuiteError, shorten
 from acceptability.protocols import Reduction
-from acceptability.spelling import write
-from acceptability.types import Floats, LabelScores, Said, TokenScores
-from acceptability.unigrams import CHOICES, UnigramTable, by_unit, coverage, load_unigrams
+from acceptability.specs import fingerprint, format_spec
+from acceptability.text.io import parse_number, read_lines
+from acceptability.types import Floats, LabelScores, ModelOutput, TokenScores
 
 
-def _tokens(said: Said, reduction: object) -> TokenScores:
-    if isinstance(said, TokenScores):
-        return said
+def _require_tokens(output: ModelOutput, reduction: object) -> TokenScores:
+    if isinstance(output, TokenScores):
+        return output
     raise ScoreError(
         f"{reduction!r} reduces token log-probabilities, which a classifier does not give. "
         "Use log_odds, p_acceptable or signed_confidence."
     )
 
 
-def _logits(said: Said, reduction: object) -> tuple[float, float]:
-    if isinstance(said, LabelScores):
-        return said.logits
+def _require_logits(output: ModelOutput, reduction: object) -> tuple[float, float]:
+    if isinstance(output, LabelScores):
+        return output.logits
     raise ScoreError(f"{reduction!r} reads a classifier's logits; this is a language model. Use lp, mean_lp, slor, ...")
 
 
-class _Spelled:
-    """Gives a reduction the ``repr`` that reads back."""
+class _SpecRepr:
+    """Gives a reduction a ``repr`` that is its spec."""
 
     name: ClassVar[str]
 
     def __repr__(self) -> str:
-        options = {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
-        return write(self.name, options)
+        options = {option.name: getattr(self, option.name) for option in fields(self)}  # type: ignore[arg-type]
+        return format_spec(self.name, options)
 
     @property
     def signature(self) -> str:
-        """The spelling, with whatever else can change the number."""
+        """The spec, with whatever else can change the number."""
         return repr(self)
 
 
 @dataclass(frozen=True, repr=False)
-class LP(_Spelled):
+class LP(_SpecRepr):
     """The log-probability of the whole sentence.
 
     >>> LP()(TokenScores("a b", ("a", "b"), ((0, 1), (2, 3)), np.array([-1, -3], dtype=np.float32)))
@@ -63,34 +76,141 @@ class LP(_Spelled):
 
     name = "lp"
 
-    def __call__(self, said: Said) -> float:
-        return float(_tokens(said, self).logprobs.sum(dtype=np.float64))
+    def __call__(self, output: ModelOutput) -> float:
+        # Log-probabilities are stored as float32, whose rounding would add up over the tokens of a sentence.
+        return float(_require_tokens(output, self).logprobs.sum(dtype=np.float64))
 
 
 @dataclass(frozen=True, repr=False)
-class MeanLP(_Spelled):
-    """The mean log-probability of its tokens ("norm")."""
+class MeanLP(_SpecRepr):
+    """The mean log-probability of the sentence's tokens ("norm" in Niu and Penn 2020)."""
 
     name = "mean_lp"
 
-    def __call__(self, said: Said) -> float:
-        return float(_tokens(said, self).logprobs.mean(dtype=np.float64))
+    def __call__(self, output: ModelOutput) -> float:
+        return float(_require_tokens(output, self).logprobs.mean(dtype=np.float64))
 
 
 @dataclass(frozen=True, repr=False)
-class PenLP(_Spelled):
+class PenLP(_SpecRepr):
     """The log-probability divided by ((5 + n) / 6) ^ 0.8, a softer penalty on length."""
 
     name = "pen_lp"
 
-    def __call__(self, said: Said) -> float:
-        logprobs = _tokens(said, self).logprobs
+    def __call__(self, output: ModelOutput) -> float:
+        logprobs = _require_tokens(output, self).logprobs
         return float(logprobs.sum(dtype=np.float64)) / float(((5 + len(logprobs)) / 6) ** 0.8)
 
 
 @dataclass(frozen=True, repr=False)
-class AgainstUnigrams(_Spelled):
-    """Sets log-probabilities against those of single words or tokens."""
+class Exp(_SpecRepr):
+    """The exponential of another reduction, which Niu and Penn (2020) correlate with acceptability.
+
+    Args:
+        of: The reduction to exponentiate, such as ``lp`` or ``mean_lp``.
+    """
+
+    name = "exp"
+    of: Reduction
+
+    def __post_init__(self) -> None:
+        if not callable(self.of):
+            raise ScoreError(f"exp: {self.of!r} is not a reduction; write exp(lp), exp(mean_lp), ...")
+
+    @property
+    def signature(self) -> str:
+        """The spec, with the full signature of the inner reduction."""
+        return f"exp({self.of.signature})"
+
+    def __call__(self, output: ModelOutput) -> float:
+        power = self.of(output)
+        # Beyond ±708 exp overflows, or falls below the smallest normal float64, where scores lose their precision.
+        if not -700 < power < 700:
+            raise ScoreError(f"{shorten(output.text)!r}: e to the power of {power:.0f} is outside the range of float64")
+        return math.exp(power)
+
+
+@dataclass(frozen=True, repr=False)
+class LogOdds(_SpecRepr):
+    """A classifier's log-odds of "acceptable"; 0 is undecided.
+
+    >>> LogOdds()(LabelScores("a b", (-1.0, 2.0)))
+    3.0
+    """
+
+    name = "log_odds"
+
+    def __call__(self, output: ModelOutput) -> float:
+        bad, good = _require_logits(output, self)
+        return good - bad
+
+
+@dataclass(frozen=True, repr=False)
+class _TemperatureReduction(_SpecRepr):
+    """Rescales a classifier's log-odds by temperature scaling: divides them by a temperature."""
+
+    temperature: float = 1.0
+
+    def __post_init__(self) -> None:
+        temperature = self.temperature
+        if isinstance(temperature, bool) or not isinstance(temperature, (int, float)) or not 0 < temperature < math.inf:
+            raise ScoreError(f"{self.name}: temperature is {temperature!r}; expected a number above 0")
+
+    def __repr__(self) -> str:
+        # A temperature of 1 changes nothing, and without it signatures are the same as those without the option.
+        return format_spec(self.name, {} if self.temperature == 1 else {"temperature": self.temperature})
+
+    def log_odds(self, output: ModelOutput) -> float:
+        """Return the log-odds of "acceptable" at the temperature."""
+        bad, good = _require_logits(output, self)
+        return (good - bad) / self.temperature
+
+
+@dataclass(frozen=True, repr=False)
+class PAcceptable(_TemperatureReduction):
+    """A classifier's probability of "acceptable".
+
+    Args:
+        temperature: The divisor of the log-odds; `acceptability calibrate` fits it.
+
+    >>> PAcceptable(temperature=2.0)(LabelScores("a b", (0.0, 0.0)))
+    0.5
+    """
+
+    name = "p_acceptable"
+
+    def __call__(self, output: ModelOutput) -> float:
+        # The logistic function as exp(-log(1 + e^-x)): 1 / (1 + exp(-x)) would overflow for large negative log-odds.
+        return float(np.exp(-np.logaddexp(0.0, -self.log_odds(output))))
+
+
+@dataclass(frozen=True, repr=False)
+class SignedConfidence(_TemperatureReduction):
+    """The label, +1 or -1, times the classifier's largest probability.
+
+    Args:
+        temperature: The divisor of the log-odds; `acceptability calibrate` fits it.
+
+    >>> SignedConfidence()(LabelScores("a b", (0.0, 0.0)))
+    0.5
+    """
+
+    name = "signed_confidence"
+
+    def __call__(self, output: ModelOutput) -> float:
+        bad, good = _require_logits(output, self)
+        # The sign follows the logits themselves: dividing tiny log-odds by a temperature can round them to zero.
+        confidence = float(np.exp(-np.logaddexp(0.0, -abs(self.log_odds(output)))))
+        return confidence if good >= bad else -confidence
+
+
+@dataclass(frozen=True, repr=False)
+class UnigramReduction(_SpecRepr):
+    """Compares log-probabilities with unigram log-probabilities.
+
+    Args:
+        unigrams: The unigram table: ``wordfreq:LANGUAGE``, or the path of a file.
+    """
 
     unigrams: str = ""
 
@@ -100,70 +220,77 @@ class AgainstUnigrams(_Spelled):
 
     @cached_property
     def table(self) -> UnigramTable:
-        """The unigram table; naming none is an error that tells the choices."""
+        """The unigram table; an error that lists the choices if none is given."""
+        # Loaded on first use and then kept, since the words of every sentence are looked up in it.
         if not self.unigrams:
             raise ScoreError(f"{self.name} needs a table of unigram probabilities. {CHOICES}")
         return load_unigrams(self.unigrams)
 
     @property
     def signature(self) -> str:
-        """The spelling, with the table's content and unit."""
+        """The spec, with the table's content and unit."""
         return f"{self!r}[{self.table.signature},per {self.table.unit}]"
 
-    def units(self, said: Said) -> tuple[Floats, Floats]:
-        """Return the log-probabilities by model and by unigrams."""
-        return by_unit(_tokens(said, self), self.table)
+    def unit_logprobs(self, output: ModelOutput) -> tuple[Floats, Floats]:
+        """Return the model's and the unigram log-probabilities of each unit."""
+        return compute_unit_logprobs(_require_tokens(output, self), self.table)
 
-    def coverage(self, said: Said) -> tuple[int, int]:
-        """Return how many units the table does not list, and how many there are."""
-        return coverage(_tokens(said, self), self.table)
+    def count_unlisted(self, output: ModelOutput) -> tuple[int, int]:
+        """Return the number of units that the table does not list, and the number of all units."""
+        return count_unlisted_units(_require_tokens(output, self), self.table)
 
 
 @dataclass(frozen=True, repr=False)
-class SLOR(AgainstUnigrams):
-    """What the context adds to the words alone, per unit: (l - u) / n."""
+class SLOR(UnigramReduction):
+    """SLOR, the syntactic log-odds ratio: (l - u) / n, the mean gain over unigrams per unit."""
 
     name = "slor"
 
-    def __call__(self, said: Said) -> float:
-        return slor(*self.units(said))
+    def __call__(self, output: ModelOutput) -> float:
+        return compute_slor(*self.unit_logprobs(output))
 
 
-def slor(logprobs: Floats, unigrams: Floats) -> float:
-    """Return what the context adds to the words alone, per unit.
+def compute_slor(logprobs: Floats, unigrams: Floats) -> float:
+    """Return SLOR, the mean difference of the model's and the unigram log-probabilities.
 
-    >>> slor(np.array([-1.0, -3.0]), unigrams=np.array([-2.0, -6.0]))
+    >>> compute_slor(np.array([-1.0, -3.0]), unigrams=np.array([-2.0, -6.0]))
     2.0
     """
-    # Subtract unit by unit: NumPy then refuses two different tokenisations.
+    # Subtracted element by element rather than as two sums, so that NumPy raises an error for two tokenisations of
+    # different lengths.
     return float((logprobs - unigrams).mean())
 
 
 @dataclass(frozen=True, repr=False)
-class NormLPSub(AgainstUnigrams):
-    """The log-probability minus that of the words alone: l - u."""
+class NormLPSub(UnigramReduction):
+    """The log-probability minus the unigram log-probability: l - u."""
 
     name = "norm_lp_sub"
 
-    def __call__(self, said: Said) -> float:
-        logprobs, unigrams = self.units(said)
+    def __call__(self, output: ModelOutput) -> float:
+        logprobs, unigrams = self.unit_logprobs(output)
         return float((logprobs - unigrams).sum())
 
 
 @dataclass(frozen=True, repr=False)
-class NormLPDiv(AgainstUnigrams):
-    """The log-probability divided by that of the words alone: -(l / u)."""
+class NormLPDiv(UnigramReduction):
+    """The log-probability divided by the unigram log-probability: -(l / u)."""
 
     name = "norm_lp_div"
 
-    def __call__(self, said: Said) -> float:
-        logprobs, unigrams = self.units(said)
+    def __call__(self, output: ModelOutput) -> float:
+        logprobs, unigrams = self.unit_logprobs(output)
         return -float(logprobs.sum() / unigrams.sum())
 
 
 @dataclass(frozen=True, repr=False)
-class Morcela(AgainstUnigrams):
-    """SLOR with fitted weights: (l - beta * u + gamma) / n."""
+class Morcela(UnigramReduction):
+    """MORCELA, SLOR with fitted weights: (l - beta * u + gamma) / n.
+
+    Args:
+        beta: The weight of the unigram log-probability; `acceptability link` fits both.
+        gamma: The correction for length.
+    """
 
     name = "morcela"
     beta: float = 1.0
@@ -172,27 +299,32 @@ class Morcela(AgainstUnigrams):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name, value in (("beta", self.beta), ("gamma", self.gamma)):
+            # bool is a subclass of int; the comparison is also False for NaN, and the bound keeps products finite.
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < 1e30:
                 raise ScoreError(f"morcela: {name} is {value!r}; expected a number")
 
-    def __call__(self, said: Said) -> float:
-        logprobs, unigrams = self.units(said)
+    def __call__(self, output: ModelOutput) -> float:
+        logprobs, unigrams = self.unit_logprobs(output)
         return float((logprobs.sum() - self.beta * unigrams.sum() + self.gamma) / len(logprobs))
 
 
 @dataclass(frozen=True, repr=False)
-class _ByWord(AgainstUnigrams):
-    """Reads the sentence's words one by one: -log p(w) / log p_u(w), lowest first."""
+class _WordRatioReduction(UnigramReduction):
+    """Combines the ratios of the words of a sentence, -log p(w) / log p_u(w), starting with the lowest."""
 
-    def ratios(self, said: Said) -> Floats:
-        """Return the ratio of each word, sorted from the least expected up."""
-        logprobs, unigrams = self.units(said)
+    def ratios(self, output: ModelOutput) -> Floats:
+        """Return the ratio of each word, in ascending order: the least expected word comes first."""
+        logprobs, unigrams = self.unit_logprobs(output)
         return np.sort(-logprobs / unigrams)
 
 
 @dataclass(frozen=True, repr=False)
-class WordLPMin(_ByWord):
-    """The k-th lowest word; 1 is the least expected of all."""
+class WordLPMin(_WordRatioReduction):
+    """The k-th lowest ratio of a word.
+
+    Args:
+        k: The rank; 1 is the least expected word.
+    """
 
     name = "word_lp_min"
     k: int = 1
@@ -202,144 +334,272 @@ class WordLPMin(_ByWord):
         if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 1:
             raise ScoreError(f"word_lp_min: k is {self.k!r}; expected a whole number from 1")
 
-    def __call__(self, said: Said) -> float:
-        ratios = self.ratios(said)
+    def __call__(self, output: ModelOutput) -> float:
+        ratios = self.ratios(output)
         if self.k > len(ratios):
-            raise ScoreError(f"{said.text!r} has {len(ratios)} words; word_lp_min(k={self.k}) needs {self.k}")
+            raise ScoreError(f"{output.text!r} has {len(ratios)} words; word_lp_min(k={self.k}) needs {self.k}")
         return float(ratios[self.k - 1])
 
 
 @dataclass(frozen=True, repr=False)
-class WordLPMean(_ByWord):
-    """The mean over all words."""
+class WordLPMean(_WordRatioReduction):
+    """The mean ratio over all words."""
 
     name = "word_lp_mean"
 
-    def __call__(self, said: Said) -> float:
-        return float(self.ratios(said).mean())
+    def __call__(self, output: ModelOutput) -> float:
+        return float(self.ratios(output).mean())
 
 
 @dataclass(frozen=True, repr=False)
-class WordLPMeanQ1(_ByWord):
-    """The mean over the lowest quarter of the words."""
+class WordLPMeanQ1(_WordRatioReduction):
+    """The mean ratio over the lowest quarter of the words."""
 
     name = "word_lp_mean_q1"
 
-    def __call__(self, said: Said) -> float:
-        return _lowest(self.ratios(said), 1)
+    def __call__(self, output: ModelOutput) -> float:
+        return _mean_of_lowest(self.ratios(output), 1)
 
 
 @dataclass(frozen=True, repr=False)
-class WordLPMeanQ2(_ByWord):
-    """The mean over the lowest two quarters of the words."""
+class WordLPMeanQ2(_WordRatioReduction):
+    """The mean ratio over the lowest two quarters of the words."""
 
     name = "word_lp_mean_q2"
 
-    def __call__(self, said: Said) -> float:
-        return _lowest(self.ratios(said), 2)
+    def __call__(self, output: ModelOutput) -> float:
+        return _mean_of_lowest(self.ratios(output), 2)
 
 
-def _lowest(ratios: Floats, quarters: int) -> float:
+def _mean_of_lowest(ratios: Floats, quarters: int) -> float:
+    # Rounded up, so that the lowest quarter of a sentence of one to four words is one word.
     count = max(1, math.ceil(len(ratios) * quarters / 4))
     return float(ratios[:count].mean())
 
 
-@dataclass(frozen=True, repr=False)
-class Exp(_Spelled):
-    """e to the power of another reduction, as Niu and Penn (2020) correlate it."""
+def find_unigram_reduction(reduction: Reduction) -> UnigramReduction | None:
+    """Return the reduction that reads a unigram table: this one or the one inside ``exp``; None if neither does."""
+    while isinstance(reduction, Exp):
+        reduction = reduction.of
+    return reduction if isinstance(reduction, UnigramReduction) else None
 
-    name = "exp"
-    of: Reduction
 
-    def __post_init__(self) -> None:
-        if not callable(self.of):
-            raise ScoreError(f"exp: {self.of!r} is no reduction; write exp(lp), exp(mean_lp), ...")
+def compute_unit_logprobs(token_scores: TokenScores, table: UnigramTable) -> tuple[Floats, Floats]:
+    """Return the model's and the unigram log-probabilities of the same units, words or tokens."""
+    units, logprobs = split_units(token_scores, table)
+    return logprobs, np.array([table.logprob(unit) for unit in units])
+
+
+def split_units(token_scores: TokenScores, table: UnigramTable) -> tuple[Sequence[str], Floats]:
+    """Return the units of a text, as a table would list them, and the model's log-probability of each."""
+    if table.unit == "token":
+        return token_scores.tokens, token_scores.logprobs.astype(np.float64)
+    scored_words, logprobs = sum_logprobs_by_word(token_scores)
+    # A word that is all punctuation would be stripped to nothing, so it stays as it is.
+    return [word.strip(_EDGES) or word for word in scored_words], logprobs
+
+
+def count_unlisted_units(token_scores: TokenScores, table: UnigramTable) -> tuple[int, int]:
+    """Return the number of units of a text that a table does not list, and the number of all units."""
+    units, _ = split_units(token_scores, table)
+    return sum(not table.contains(unit) for unit in units), len(units)
+
+
+# Chunks between spaces still carry quotation marks and commas, which frequency lists do not.
+_EDGES = " \t\n\"'“”‘’.,;:!?()[]{}…–—-"
+
+
+def sum_logprobs_by_word(token_scores: TokenScores) -> tuple[list[str], Floats]:
+    """Return the fully scored words of a text, and the log-probability of each.
+
+    Words are separated by spaces. A chunk without a letter or digit (a full stop with a space
+    before it) belongs to the word before it, or else to the one after, so that every token counts
+    once. A word of which only a part was scored, as the first one without a start token, is left out.
+
+    >>> token_scores = TokenScores("The cat .", ("the", "c", "at", "."), ((0, 3), (4, 5), (5, 7), (8, 9)),
+    ...     np.array([-1, -2, -3, -4], dtype=np.float32))
+    >>> sum_logprobs_by_word(token_scores)
+    (['The', 'cat .'], array([-1., -9.]))
+    """
+    starts = _word_starts(token_scores.text)
+    ends = [*starts[1:], len(token_scores.text)]
+    sums: dict[int, float] = {}
+    # Only letters and digits have to be scored: models may skip punctuation, and no model scores spaces.
+    unscored = np.array([character.isalnum() for character in token_scores.text], dtype=bool)
+    for (start, end), logprob in zip(token_scores.offsets, token_scores.logprobs.tolist(), strict=True):
+        letters = token_scores.text[start:end]
+        # Byte-level BPE tokens include the space before a word, which would place them in the word before it.
+        first = start + len(letters) - len(letters.lstrip())
+        word = max(int(np.searchsorted(starts, first, side="right")) - 1, 0)
+        sums[word] = sums.get(word, 0.0) + logprob
+        unscored[start:end] = False
+    fully_scored = [word for word in sorted(sums) if not unscored[starts[word] : ends[word]].any()]
+    if not fully_scored:
+        raise ScoreError(f"{shorten(token_scores.text)!r}: no word of it was scored as a whole")
+    return [token_scores.text[starts[word] : ends[word]].strip() for word in fully_scored], np.array(
+        [sums[word] for word in fully_scored]
+    )
+
+
+def _word_starts(text: str) -> list[int]:
+    starts: list[int] = []
+    position = 0
+    for chunk in text.split():
+        position = text.index(chunk, position)
+        if any(character.isalnum() for character in chunk):
+            # The first word starts at 0, so that an opening quotation mark of its own belongs to it.
+            starts.append(position if starts else 0)
+        position += len(chunk)
+    return starts or [0]
+
+
+CHOICES = "Choose unigrams='wordfreq:LANGUAGE' or unigrams='FILE.tsv' (word or token, with count or logprob)."
+
+WORDFREQ_FLOOR = 1e-9
+"""The frequency assumed for a word that wordfreq, which ends at one in 10^8, does not list."""
+
+
+# Vocabularies of older toolkits write the unknown word in capitals.
+_UNKNOWN = ("<unk>", "<UNK>")
+
+
+class UnigramTable(Protocol):
+    """Unigram log-probabilities, in nats, of words or tokens."""
+
+    @property
+    def unit(self) -> str:
+        """What the table lists: "word" or "token"."""
+        ...
 
     @property
     def signature(self) -> str:
-        """That of the reduction inside, raised."""
-        return f"exp({self.of.signature})"
+        """The table's name, with a hash of its content if that can change."""
+        ...
 
-    def __call__(self, said: Said) -> float:
-        power = self.of(said)
-        if not -700 < power < 700:
-            raise ScoreError(f"{shorten(said.text)!r}: e to the power of {power:.0f} is beyond what numbers can tell")
-        return math.exp(power)
+    def contains(self, unit: str) -> bool:
+        """Tell whether a word or token is listed itself, rather than covered by a value for unknown units."""
+        ...
 
-
-def against_unigrams(reduction: Reduction) -> AgainstUnigrams | None:
-    """Return the reduction that reads a unigram table: this one, or the one that it raises; None if neither does."""
-    while isinstance(reduction, Exp):
-        reduction = reduction.of
-    return reduction if isinstance(reduction, AgainstUnigrams) else None
+    def logprob(self, unit: str) -> float:
+        """Return the log-probability of one word or token."""
+        ...
 
 
-@dataclass(frozen=True, repr=False)
-class LogOdds(_Spelled):
-    """A classifier's log-odds of "acceptable": 0 is undecided.
+@dataclass(frozen=True)
+class WordFreq:
+    """Word frequencies of a language, from the package wordfreq."""
 
-    >>> LogOdds()(LabelScores("a b", (-1.0, 2.0)))
-    3.0
-    """
+    language: str
+    unit: str = "word"
 
-    name = "log_odds"
+    @property
+    def signature(self) -> str:
+        """The table's name; wordfreq's data are fixed since its version 3.1."""
+        return f"wordfreq:{self.language}(floor={WORDFREQ_FLOOR:g})"
 
-    def __call__(self, said: Said) -> float:
-        bad, good = _logits(said, self)
-        return good - bad
+    def contains(self, unit: str) -> bool:
+        """Tell whether the language's word list contains a word."""
+        from wordfreq import word_frequency
 
+        return bool(word_frequency(unit, self.language) > 0)
 
-@dataclass(frozen=True, repr=False)
-class _Tempered(_Spelled):
-    """Reads a classifier's log-odds divided by a temperature; 1 leaves them as they are, and is not written."""
+    def logprob(self, unit: str) -> float:
+        """Return the log of a word's relative frequency in the language."""
+        from wordfreq import word_frequency
 
-    temperature: float = 1.0
-
-    def __post_init__(self) -> None:
-        given = self.temperature
-        if isinstance(given, bool) or not isinstance(given, (int, float)) or not 0 < given < math.inf:
-            raise ScoreError(f"{self.name}: temperature is {given!r}; expected a number above 0")
-
-    def __repr__(self) -> str:
-        return write(self.name, {} if self.temperature == 1 else {"temperature": self.temperature})
-
-    def odds(self, said: Said) -> float:
-        """Return the log-odds of "acceptable" at the temperature."""
-        bad, good = _logits(said, self)
-        return (good - bad) / self.temperature
+        return math.log(word_frequency(unit, self.language, minimum=WORDFREQ_FLOOR))
 
 
-@dataclass(frozen=True, repr=False)
-class PAcceptable(_Tempered):
-    """A classifier's probability of "acceptable".
+@dataclass(frozen=True)
+class UnigramFileTable:
+    """A unigram table read from a file.
 
     Args:
-        temperature: What log-odds are divided by first; `acceptability calibrate` fits it.
-
-    >>> PAcceptable(temperature=2.0)(LabelScores("a b", (0.0, 0.0)))
-    0.5
+        name: The name of the file.
+        unit: "word" or "token".
+        logprobs: The log-probability of each listed unit.
+        unknown: That of any other unit; None if there is none.
+        is_lower: Whether all listed words are in lower case.
+        signature: The name with a hash of the content.
     """
 
-    name = "p_acceptable"
+    name: str
+    unit: str
+    logprobs: dict[str, float]
+    unknown: float | None
+    is_lower: bool
+    signature: str
 
-    def __call__(self, said: Said) -> float:
-        return float(np.exp(-np.logaddexp(0.0, -self.odds(said))))
+    def contains(self, unit: str) -> bool:
+        """Tell whether the file has a row for a word or token."""
+        return self._key(unit) in self.logprobs
+
+    def _key(self, unit: str) -> str:
+        return unit.lower() if self.is_lower and self.unit == "word" else unit
+
+    def logprob(self, unit: str) -> float:
+        """Return the log-probability of a word or token, or that of an unknown one."""
+        key = self._key(unit)
+        logprob = self.logprobs.get(key, self.unknown)
+        # Counts can be smoothed, but finished log-probabilities leave no mass for a missing unit.
+        if logprob is None:
+            raise ScoreError(f"{self.name} has no {self.unit} {key!r}, and log-probabilities cannot be smoothed")
+        return logprob
 
 
-@dataclass(frozen=True, repr=False)
-class SignedConfidence(_Tempered):
-    """The label, +1 or -1, times the classifier's largest probability.
+def load_unigrams(name: str) -> UnigramTable:
+    """Return the unigram table of a name: ``wordfreq:en`` or the path of a file."""
+    if not isinstance(name, str):
+        raise ScoreError(f"unigrams is {name!r}; expected a text. {CHOICES}")
+    if name.startswith("wordfreq:"):
+        return _load_wordfreq(name.removeprefix("wordfreq:"))
+    try:
+        content = Path(name).read_bytes()
+    except OSError as error:
+        raise ScoreError(f"cannot read the unigram table {name!r}: {error.strerror}. {CHOICES}") from error
+    return _read_table(name, content)
 
-    Args:
-        temperature: What log-odds are divided by first; `acceptability calibrate` fits it.
 
-    >>> SignedConfidence()(LabelScores("a b", (0.0, 0.0)))
-    0.5
-    """
+def _load_wordfreq(language: str) -> WordFreq:
+    try:
+        from wordfreq import available_languages
+    except ImportError as error:
+        raise MissingExtra(f"wordfreq:{language}", "the package wordfreq", "wordfreq") from error
+    if language not in available_languages():
+        known = ", ".join(sorted(available_languages()))
+        raise ScoreError(f"wordfreq has no language {language!r}; it has {known}")
+    return WordFreq(language)
 
-    name = "signed_confidence"
 
-    def __call__(self, said: Said) -> float:
-        bad, good = _logits(said, self)
-        confidence = float(np.exp(-np.logaddexp(0.0, -abs(self.odds(said)))))
-        return confidence if good >= bad else -confidence
+# Cached by content rather than by path: several reductions share one parsed table, and a file that was changed in
+# the meantime is parsed again.
+@cache
+def _read_table(name: str, content: bytes) -> UnigramFileTable:
+    rows = list(read_lines(content, name))
+    header = rows[0][1].split("\t") if rows else []
+    if len(header) != 2 or header[0] not in ("word", "token") or header[1] not in ("count", "logprob"):
+        raise SuiteError(f"{name}, line 1: expected a header 'word' or 'token', TAB, 'count' or 'logprob'")
+    unit, kind = header
+    numbers: dict[str, float] = {}
+    for line, row in rows[1:]:
+        key, _, cell = row.partition("\t")
+        number = parse_number(cell)
+        is_valid = number is not None and math.isfinite(number) and (number >= 0 if kind == "count" else number < 0)
+        if number is None or not is_valid:
+            expected = "a count from 0" if kind == "count" else "a natural log below 0"
+            raise SuiteError(f"{name}, line {line}: {cell!r} is not {expected}")
+        if key in numbers:
+            raise SuiteError(f"{name}, line {line}: the {unit} {key!r} is listed twice")
+        numbers[key] = number
+    unknown_key = next((key for key in _UNKNOWN if key in numbers), None)
+    unknown = None
+    if kind == "count":
+        # Add-one smoothing; without a row for unknown units, they get one pseudo-count together.
+        total = sum(numbers.values()) + len(numbers) + (unknown_key is None)
+        numbers = {key: math.log((count + 1) / total) for key, count in numbers.items()}
+        unknown = math.log(1 / total)
+    unknown = numbers[unknown_key] if unknown_key else unknown
+    # Looking up "The" in a list of lower-case words would make every first word of a sentence unknown.
+    is_lower = all(key == key.lower() for key in numbers if key not in _UNKNOWN)
+    title = Path(name).name
+    return UnigramFileTable(title, unit, numbers, unknown, is_lower, f"{title}#{fingerprint([content])}")

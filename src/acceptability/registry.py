@@ -1,12 +1,13 @@
-"""Names and what they stand for: ``"module:object"``, loaded on first use.
+"""The registry: which object each name of a reader, model, engine, measure, recipe, reduction or paper refers to.
 
-Other packages add theirs through the entry points ``acceptability.readers``,
-``acceptability.models``, ``acceptability.engines``, ``acceptability.measures``, ``acceptability.recipes`` and
-``acceptability.reductions``.
+Objects are given as ``"module:object"`` and imported on first use. Other packages register theirs
+through the entry points ``acceptability.readers``, ``acceptability.models``,
+``acceptability.engines``, ``acceptability.measures``, ``acceptability.recipes`` and ``acceptability.reductions``.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
@@ -14,50 +15,49 @@ from importlib.metadata import entry_points
 from inspect import signature
 from typing import Any
 
-from acceptability.errors import SpellingError, UnknownName
-from acceptability.spelling import Spelled, read
+from acceptability.errors import SpecError, UnknownName
+from acceptability.specs import RENAMED_MODEL_KINDS, ParsedSpec, parse_spec
 
-_OURS: dict[str, dict[str, str]] = {
+# Strings rather than imports: looking up a name must import neither torch nor Ray, and the modules of models, measures
+# and papers import this one.
+_BUILTIN: dict[str, dict[str, str]] = {
     "reader": {
-        name: f"acceptability.suites.{name}:read"
-        for name in (
-            "starter",
-            "li_adger",
-            "cola",
-            "blimp",
-            "npi",
-            "hu_reflexive",
-            "syntaxgym",
-            "agreement",
-            "lau",
-            "sprouse2013_li",
-            "niu_penn2020",
-            "other_languages",
-        )
+        "blimp": "acceptability.suites.readers.minimal_pairs:read_blimp",
+        "starter": "acceptability.suites.readers.minimal_pairs:read_starter",
+        "agreement": "acceptability.suites.readers.minimal_pairs:read_number_agreement",
+        "other_languages": "acceptability.suites.readers.minimal_pairs:read_other_languages",
+        "li_adger": "acceptability.suites.readers.graded_ratings:read_li_adger",
+        "lau": "acceptability.suites.readers.graded_ratings:read_lau",
+        "sprouse2013_li": "acceptability.suites.readers.graded_ratings:read_sprouse2013_li",
+        "niu_penn2020": "acceptability.suites.readers.graded_ratings:read_niu_penn2020",
+        "syntaxgym": "acceptability.suites.readers.regions:read_syntaxgym",
+        "hu_reflexive": "acceptability.suites.readers.regions:read_hu_reflexive",
+        "cola": "acceptability.suites.readers.labelled_sentences:read_cola",
+        "npi": "acceptability.suites.readers.labelled_sentences:read_npi",
     },
     "model": {
-        "uniform": "acceptability.models.uniform:open_model",
-        "ngram": "acceptability.models.ngram:open_model",
-        "aggregate-markov": "acceptability.models.aggregate_markov:open_model",
+        "uniform": "acceptability.models.ngram.model:open_uniform",
+        "ngram": "acceptability.models.ngram.model:open_model",
+        "aggregate-markov": "acceptability.models.ngram.aggregate_markov:open_model",
         "recurrent": "acceptability.models.recurrent:open_model",
-        "causal": "acceptability.models.causal:open_model",
-        "masked": "acceptability.models.masked:open_model",
-        "seq2seq": "acceptability.models.seq2seq:open_model",
-        "classifier": "acceptability.models.classifier:open_model",
-        "asking": "acceptability.models.asking:open_model",
+        "causal": "acceptability.models.hf.causal:open_model",
+        "masked": "acceptability.models.hf.masked:open_model",
+        "seq2seq": "acceptability.models.hf.seq2seq:open_model",
+        "classifier": "acceptability.models.hf.classifier:open_model",
+        "prompted": "acceptability.models.prompted:open_model",
         "remote": "acceptability.models.remote:open_model",
     },
     "engine": {
         "local": "acceptability.engine:Local",
-        "ray": "acceptability.engine.cluster:Ray",
+        "ray": "acceptability.engine.ray:Ray",
     },
     "measure": {
         "PairAccuracy": "acceptability.measures.pairs:PairAccuracy",
-        "AbsolutePair": "acceptability.measures.decisions:AbsolutePair",
-        "GradientPair": "acceptability.measures.decisions:GradientPair",
-        "PairCorrelation": "acceptability.measures.probability:PairCorrelation",
-        "UnpairedAUC": "acceptability.measures.probability:UnpairedAUC",
-        "SetAccuracy": "acceptability.measures.sets:SetAccuracy",
+        "AbsolutePair": "acceptability.measures.pairs:AbsolutePair",
+        "GradientPair": "acceptability.measures.pairs:GradientPair",
+        "PairCorrelation": "acceptability.measures.pairs:PairCorrelation",
+        "UnpairedAUC": "acceptability.measures.pairs:UnpairedAUC",
+        "SetAccuracy": "acceptability.measures.pairs:SetAccuracy",
         "ADC": "acceptability.measures.delta:ADC",
         "ADCArea": "acceptability.measures.delta:ADCArea",
         "DeltaCorrelation": "acceptability.measures.delta:DeltaCorrelation",
@@ -66,40 +66,40 @@ _OURS: dict[str, dict[str, str]] = {
         "Spearman": "acceptability.measures.correlation:Spearman",
         "Kendall": "acceptability.measures.correlation:Kendall",
         "MCC": "acceptability.measures.classification:MCC",
-        "Directionality": "acceptability.measures.contrast:Directionality",
-        "Repulsion": "acceptability.measures.contrast:Repulsion",
-        "ClozePair": "acceptability.measures.contrast:ClozePair",
-        "Goodness": "acceptability.measures.contrast:Goodness",
-        "Intensity": "acceptability.measures.contrast:Intensity",
+        "Directionality": "acceptability.measures.target_contrast:Directionality",
+        "Repulsion": "acceptability.measures.target_contrast:Repulsion",
+        "ClozePair": "acceptability.measures.target_contrast:ClozePair",
+        "Goodness": "acceptability.measures.target_contrast:Goodness",
+        "Intensity": "acceptability.measures.target_contrast:Intensity",
         "Predictions": "acceptability.measures.predictions:Predictions",
         "Accuracy": "acceptability.measures.classification:Accuracy",
         "AUC": "acceptability.measures.classification:AUC",
     },
     "study": {
-        "adc": "acceptability.studies.adc:cells",
-        "niu-penn": "acceptability.studies.niu_penn:cells",
-        "cola": "acceptability.studies.cola:cells",
-        "npi": "acceptability.studies.npi:cells",
-        "humans": "acceptability.studies.humans:cells",
-        "park": "acceptability.studies.park:cells",
-        "syntaxgym": "acceptability.studies.syntaxgym:cells",
+        "adc": "acceptability.papers.adc:PAPER",
+        "niu-penn": "acceptability.papers.niu_penn:PAPER",
+        "cola": "acceptability.papers.cola:PAPER",
+        "npi": "acceptability.papers.npi:PAPER",
+        "humans": "acceptability.papers.humans:PAPER",
+        "park": "acceptability.papers.park:PAPER",
+        "syntaxgym": "acceptability.papers.syntaxgym_accuracy:PAPER",
     },
     "recipe": {
-        "ngram": "acceptability.train.ngram:NGram",
-        "aggregate-markov": "acceptability.train.aggregate_markov:AggregateMarkov",
-        "rnn": "acceptability.train.recurrent:RNN",
-        "lstm": "acceptability.train.recurrent:LSTM",
-        "qrnn": "acceptability.train.recurrent:QRNN",
-        "varikn": "acceptability.train.varikn:VariKN",
-        "gpt": "acceptability.train.transformers:GPT",
-        "bert": "acceptability.train.transformers:BERT",
-        "cbow": "acceptability.train.classifiers.words:Cbow",
-        "pooling": "acceptability.train.classifiers.words:Pooling",
-        "real-fake": "acceptability.train.classifiers.encoders:RealFake",
-        "transformer": "acceptability.train.classifiers.finetuned:Finetuned",
+        "ngram": "acceptability.train.ngram_recipes:NGramRecipe",
+        "aggregate-markov": "acceptability.train.aggregate_markov_em:AggregateMarkovRecipe",
+        "rnn": "acceptability.train.recurrent_recipes:RNNRecipe",
+        "lstm": "acceptability.train.recurrent_recipes:LSTMRecipe",
+        "qrnn": "acceptability.train.recurrent_recipes:QRNNRecipe",
+        "varikn": "acceptability.train.ngram_recipes:VariKNRecipe",
+        "gpt": "acceptability.train.transformer_recipes:GPTRecipe",
+        "bert": "acceptability.train.transformer_recipes:BERTRecipe",
+        "cbow": "acceptability.train.classifiers.word_classifiers:CbowRecipe",
+        "pooling": "acceptability.train.classifiers.word_classifiers:PoolingRecipe",
+        "real-fake": "acceptability.train.classifiers.real_fake:RealFakeRecipe",
+        "transformer": "acceptability.train.classifiers.finetuning:FineTuningRecipe",
     },
     "subject": {
-        "real-fake": "acceptability.train.classifiers.real_fake:made_sentences",
+        "real-fake": "acceptability.train.classifiers.real_fake:generate_real_fake_sentences",
         "npi": "acceptability.generate.phenomena:npi",
         "agreement": "acceptability.generate.phenomena:agreement",
         "reflexives": "acceptability.generate.phenomena:reflexives",
@@ -132,28 +132,74 @@ _OURS: dict[str, dict[str, str]] = {
     },
 }
 
+# The last part of the error about an unknown name. Readers and models point to a command, because their names are
+# chosen by the catalog or include a location, so that a list of names would not help.
 _HINTS = {
     "reader": "`acceptability suites` lists the suites.",
     "model": "`acceptability models` lists the kinds and the named ones.",
     "engine": "The engines are: {names}.",
     "measure": "The measures are: {names}.",
-    "study": "The studies are: {names}; a study of your own is a TOML file.",
+    "study": "The studies are: {names}; a study of your own: `acceptability study run FILE.toml`.",
     "recipe": "The recipes are: {names}.",
-    "subject": "What can be made: {names}; or the paradigms of a file of your own, FILE.toml.",
+    "subject": "The phenomena to generate are: {names}; or the paradigms of a file of your own, FILE.toml.",
     "reduction": "The reductions are: {names}.",
 }
+
+# Names that a registered object had in the version before: accepted for one release.
+_RENAMED = {"model": RENAMED_MODEL_KINDS}
+
+_log = logging.getLogger(__name__)
 
 
 @cache
 def names(kind: str) -> dict[str, str]:
-    """Return every registered name of a kind ("measure", ...) and where its object lives."""
-    theirs = {point.name: point.value for point in entry_points(group=f"acceptability.{kind}s")}
-    return theirs | _OURS[kind]
+    """Return the registered names of a kind ("measure", ...), each with its "module:object"."""
+    plugins = {point.name: point.value for point in entry_points(group=f"acceptability.{kind}s")}
+    # Built-in names win: installing a plug-in must not silently change what a published signature computes.
+    return plugins | _BUILTIN[kind]
+
+
+def is_plugin(kind: str, name: str) -> bool:
+    """Return whether a name is registered by another package.
+
+    >>> is_plugin("model", "causal")
+    False
+    """
+    return name in names(kind) and name not in _BUILTIN[kind]
+
+
+def current_name(kind: str, name: str) -> str:
+    """Return what a registered object is called now, given its present or its former name.
+
+    >>> current_name("model", "asking"), current_name("model", "causal")
+    ('prompted', 'causal')
+    """
+    return _RENAMED.get(kind, {}).get(name, name)
+
+
+@cache
+def report_former_name(kind: str, name: str, present_name: str) -> None:
+    """Log what a name is called now.
+
+    Args:
+        kind: What has the name, such as ``model`` or ``lstm option``.
+    """
+    # Cached, so that a program that opens a model a thousand times logs it once.
+    _log.warning(
+        "the %s %r is now called %r; the old name will be refused from the next release",
+        kind,
+        name,
+        present_name,
+    )
 
 
 def find(kind: str, name: str) -> Any:
-    """Return the object registered under a name; a wrong name gets a suggestion."""
+    """Return the object registered under a name; the error about an unknown name suggests the closest one."""
     known = names(kind)
+    # A plug-in may register the old name for something of its own, which then wins.
+    if name not in known and current_name(kind, name) in known:
+        report_former_name(kind, name, current_name(kind, name))
+        name = current_name(kind, name)
     if name not in known:
         raise UnknownName(kind, name, known, hint=_HINTS[kind].format(names=", ".join(sorted(known))))
     module, _, attribute = known[name].partition(":")
@@ -161,33 +207,43 @@ def find(kind: str, name: str) -> Any:
 
 
 def make(kind: str, text: str) -> Any:
-    """Return the value that a spelling describes, such as ``ADC(delta=0.5)``.
+    """Return the object that a spec describes, such as ``ADC(delta=0.5)``.
 
     >>> make("measure", "PairAccuracy")
     PairAccuracy(ties=0.0)
     """
-    return _made(kind, read(text))
+    return _build_parsed(kind, parse_spec(text))
 
 
-def _made(kind: str, spelled: Spelled) -> Any:
-    factory: Callable[..., Any] = find(kind, spelled.name)
-    args = [_made(kind, each) if isinstance(each, Spelled) else each for each in spelled.args]
-    options = {name: _made(kind, each) if isinstance(each, Spelled) else each for name, each in spelled.options.items()}
-    return build(factory, spelled.name, args, options)
+def _build_parsed(kind: str, spec: ParsedSpec) -> Any:
+    factory: Callable[..., Any] = find(kind, spec.name)
+    # A nested spec is of the same kind as the outer one: the "slor" in exp(slor) is again a reduction.
+    args = [_build_parsed(kind, value) if isinstance(value, ParsedSpec) else value for value in spec.args]
+    options = {
+        name: _build_parsed(kind, value) if isinstance(value, ParsedSpec) else value
+        for name, value in spec.options.items()
+    }
+    return call_factory(factory, spec.name, args, options)
 
 
-def build(factory: Callable[..., Any], name: str, args: Sequence[object], options: Mapping[str, object]) -> Any:
-    """Return what a factory makes of options; options that it does not take are named."""
+def call_factory(factory: Callable[..., Any], name: str, args: Sequence[object], options: Mapping[str, object]) -> Any:
+    """Call a factory; the error about an option that it does not accept lists those that it does.
+
+    Args:
+        name: The name of the object in error messages.
+    """
     accepted = signature(factory)
+    # Only the binding is guarded: a TypeError from inside the factory is a bug and no wrong option.
     try:
         accepted.bind(*args, **options)
     except TypeError as error:
-        raise SpellingError(f"{name}: {error}. Its options are {_shown(accepted)}.") from error
+        raise SpecError(f"{name}: {error}. Its options are {_format_options(accepted)}.") from error
     return factory(*args, **options)
 
 
-def _shown(accepted: Any) -> str:
-    shown = [
-        name if each.default is each.empty else f"{name}={each.default!r}" for name, each in accepted.parameters.items()
+def _format_options(accepted: Any) -> str:
+    options = [
+        name if parameter.default is parameter.empty else f"{name}={parameter.default!r}"
+        for name, parameter in accepted.parameters.items()
     ]
-    return f"({', '.join(shown)})"
+    return f"({', '.join(options)})"

@@ -1,4 +1,7 @@
-"""The nouns: what flows from a suite to a result. Frozen data, checked when built."""
+"""The data that flows from a suite to a result: sentences, contrasts, queries, token scores, scores, results.
+
+All of it is frozen and validated on construction, so that functions can rely on the types.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias
@@ -14,8 +17,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from acceptability.errors import ScoreError, SuiteError, shorten
-from acceptability.signature import fingerprint_of_lines
+from acceptability.errors import ScoreError, SuiteError, shorten, suggest_name
+from acceptability.specs import fingerprint_lines
 
 Floats: TypeAlias = NDArray[np.float64]
 Tags: TypeAlias = Mapping[str, str]
@@ -27,11 +30,11 @@ class Sentence:
     """One sentence of a suite.
 
     Args:
-        label: 1 if acceptable, 0 if not, None if nobody said.
-        rating: What people gave it on average, None if nobody rated it. The tag
-            ``rating_unit`` is ``z`` where ratings are already in z units.
+        label: 1 if acceptable, 0 if not, None if it has no label.
+        rating: The mean rating, None if nobody rated it. The tag ``rating_unit`` is ``z`` if ratings are
+            already in z units.
         regions: Named parts of the text, each as (start, end) in characters.
-        tags: What groups it with others: phenomenon, source, domain, condition, item, set, ...
+        tags: Properties to group by: phenomenon, source, domain, condition, item, set, ...
     """
 
     id: str
@@ -42,12 +45,16 @@ class Sentence:
     tags: Tags = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
-        if not self.id or self.id != self.id.strip() or any(ord(each) < 32 for each in self.id):
+        # Ids are written to tables and to the command line, where padding and control characters would get lost.
+        if not self.id or self.id != self.id.strip() or any(ord(character) < 32 for character in self.id):
             raise SuiteError(f"sentence id {self.id!r} is empty, padded, or has a control character in it")
+        # A lone surrogate cannot be encoded as UTF-8: hashing, storing or printing the sentence would fail later.
         if not _is_unicode("".join((self.id, self.text, *self.regions, *self.tags, *self.tags.values()))):
             raise SuiteError(f"sentence {self.id!a}: half of a surrogate pair is no character. Save the file as UTF-8.")
+        # An empty text has no tokens to score. It is usually an empty cell of a table, found here with its id.
         if not self.text.strip():
             raise SuiteError(f"sentence {self.id!r} is empty. Give it a text or remove its row.")
+        # True and 1.0 equal 1 and pass; -1, which some data sets use for hidden labels, does not.
         if self.label not in (0, 1, None):
             raise SuiteError(f"sentence {self.id!r}: label is {self.label!r}; expected 1, 0 or nothing")
         if self.rating is not None and not math.isfinite(self.rating):
@@ -61,6 +68,7 @@ class Sentence:
 
 
 def _is_unicode(text: str) -> bool:
+    # The ASCII test takes constant time per string, and most sentences pass it.
     if text.isascii():
         return True
     try:
@@ -72,7 +80,7 @@ def _is_unicode(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """Two sentences, named by id, of which people find one better."""
+    """Two sentences, given by their ids, of which people find one better."""
 
     better: str
     worse: str
@@ -80,18 +88,19 @@ class Contrast:
 
     @property
     def id(self) -> str:
-        """The name under which the contrast stands in tables."""
+        """The name of the contrast in tables."""
         return f"{self.better} > {self.worse}"
 
 
-def contrast(better: Sentence, worse: Sentence) -> Contrast:
+def make_contrast(better: Sentence, worse: Sentence) -> Contrast:
     """Return the contrast of two sentences, with the tags that they share.
 
     >>> good = Sentence("a", "Cats sleep.", tags={"item": "1", "mark": ""})
     >>> bad = Sentence("b", "Cats sleeps.", tags={"item": "1", "mark": "*"})
-    >>> contrast(good, bad).tags
+    >>> make_contrast(good, bad).tags
     {'item': '1'}
     """
+    # Readers give both members of a pair the same dictionary; this saves the comparison for BLiMP's 67,000 pairs.
     if better.tags is worse.tags:
         return Contrast(better.id, worse.id, better.tags)
     shared = {key: value for key, value in better.tags.items() if worse.tags.get(key) == value}
@@ -101,6 +110,11 @@ def contrast(better: Sentence, worse: Sentence) -> Contrast:
 @dataclass(frozen=True)
 class Suite:
     """Sentences, and the contrasts between them.
+
+    Args:
+        name: The suite's name in tables and signatures.
+        sentences: At least one; their ids have to be unique.
+        contrasts: Pairs of ids, each pair once.
 
     >>> Suite("two", (Sentence("a", "Cats sleep."), Sentence("b", "Cats sleeps.")), (Contrast("a", "b"),))
     Suite('two', 2 sentences, 1 contrasts)
@@ -114,36 +128,41 @@ class Suite:
         if not self.sentences:
             raise SuiteError(f"suite {self.name!r} has no sentences")
         if len(self.by_id) < len(self.sentences):
-            twice = next(name for name, count in Counter(each.id for each in self.sentences).items() if count > 1)
-            raise SuiteError(f"suite {self.name!r}: two sentences have the id {twice!r}. Ids must be unique.")
+            counts = Counter(sentence.id for sentence in self.sentences)
+            duplicate = next(name for name, count in counts.items() if count > 1)
+            raise SuiteError(f"suite {self.name!r}: two sentences have the id {duplicate!r}. Ids must be unique.")
         pairs: set[tuple[str, str]] = set()
-        for each in self.contrasts:
-            self._check(each)
-            if (each.better, each.worse) in pairs:
-                raise SuiteError(f"suite {self.name!r}: the contrast {each.id} stands there twice")
-            pairs.add((each.better, each.worse))
+        for contrast in self.contrasts:
+            self._check_contrast(contrast)
+            # The ids themselves may contain " > ", so contrast.id is not a safe key.
+            if (contrast.better, contrast.worse) in pairs:
+                raise SuiteError(f"suite {self.name!r}: the contrast {contrast.id} is listed twice")
+            pairs.add((contrast.better, contrast.worse))
 
-    def _check(self, each: Contrast) -> None:
-        for member in (each.better, each.worse):
+    def _check_contrast(self, contrast: Contrast) -> None:
+        for member in (contrast.better, contrast.worse):
             if member not in self.by_id:
                 raise SuiteError(
-                    f"suite {self.name!r}: the contrast {each.id} names {member!r}, which is no sentence of the suite"
+                    f"suite {self.name!r}: the contrast {contrast.id} names {member!r}, which is no sentence of it"
                 )
-        if each.better == each.worse:
-            raise SuiteError(f"suite {self.name!r}: {each.better!r} is contrasted with itself")
+        if contrast.better == contrast.worse:
+            raise SuiteError(f"suite {self.name!r}: {contrast.better!r} is contrasted with itself")
 
     @cached_property
     def by_id(self) -> Mapping[str, Sentence]:
         """The sentences, by their ids."""
-        return {each.id: each for each in self.sentences}
+        return {sentence.id: sentence for sentence in self.sentences}
 
     @cached_property
     def hash(self) -> str:
-        """A fingerprint of all that the suite says; its name and its order are not part of it."""
-        # Rows are put in alphabetical order, for which their beginnings suffice: no two are alike.
-        sentences = sorted(self.sentences, key=lambda each: json.dumps(each.id))
-        contrasts = sorted(self.contrasts, key=lambda each: json.dumps([each.better, each.worse]))
-        return fingerprint_of_lines(lambda: map(_canonical, sentences), lambda: map(_canonical_pair, contrasts))
+        """A fingerprint of all sentences and contrasts, regardless of their order and of the suite's name."""
+        # The hash is defined over the alphabetically sorted JSON rows. Sorting by the unique first fields alone gives
+        # that order without holding all rows in memory.
+        sentences = sorted(self.sentences, key=lambda sentence: json.dumps(sentence.id))
+        contrasts = sorted(self.contrasts, key=lambda contrast: json.dumps([contrast.better, contrast.worse]))
+        return fingerprint_lines(
+            lambda: map(_serialize_sentence, sentences), lambda: map(_serialize_contrast, contrasts)
+        )
 
     @property
     def signature(self) -> str:
@@ -152,50 +171,102 @@ class Suite:
 
     @cached_property
     def tag_names(self) -> tuple[str, ...]:
-        """Every tag that some sentence or contrast carries, in alphabetical order."""
+        """The names of all tags of sentences and contrasts, in alphabetical order."""
         return tuple(sorted({key for tags in self._all_tags() for key in tags}))
 
+    def filter(self, /, **where: str) -> Suite:
+        """Return the part of the suite that has these values of tags; its name says which part it is.
+
+        A contrast is kept if it has the values itself or both its sentences have them, and keeps its sentences.
+
+        >>> two = Suite("two", (Sentence("a", "Cats sleep.", tags={"item": "1"}), Sentence("b", "Dogs sleep.")))
+        >>> two.filter(item="1")
+        Suite('two[item=1]', 1 sentences, 0 contrasts)
+        """
+        if not where:
+            return self
+        for tag, value in where.items():
+            self._check_tag_value(tag, value)
+        matching = {sentence.id for sentence in self.sentences if where.items() <= sentence.tags.items()}
+        contrasts = tuple(
+            contrast
+            for contrast in self.contrasts
+            # Some tags belong to contrasts alone, such as what is varied in a pair.
+            if where.items() <= contrast.tags.items() or {contrast.better, contrast.worse} <= matching
+        )
+        members = {member for contrast in contrasts for member in (contrast.better, contrast.worse)}
+        sentences = tuple(sentence for sentence in self.sentences if sentence.id in matching or sentence.id in members)
+        description = ",".join(f"{tag}={value}" for tag, value in where.items())
+        if not sentences:
+            raise SuiteError(f"no sentence of suite {self.name!r} has all of {description}")
+        return Suite(f"{self.name}[{description}]", sentences, contrasts)
+
+    def _check_tag_value(self, tag: str, value: str) -> None:
+        """Raise an error unless something in the suite has this value of a tag."""
+        if tag not in self.tag_names:
+            raise SuiteError(
+                f"suite {self.name!r} has no tag {tag!r}; it has {', '.join(self.tag_names) or 'none'}."
+                f"{suggest_name(tag, self.tag_names)}"
+            )
+        values = {tags[tag] for tags in self._all_tags() if tag in tags}
+        if value not in values:
+            shown = ", ".join(sorted(values)[:10]) + (", …" if len(values) > 10 else "")
+            raise SuiteError(
+                f"nothing in suite {self.name!r} has {tag}={value}; the values of {tag} are {shown}."
+                f"{suggest_name(value, values)}"
+            )
+
+    def restrict(self, ids: Container[str]) -> Suite:
+        """Return the suite with only some of its sentences, given by their ids, and the contrasts between these."""
+        return replace(
+            self,
+            sentences=tuple(sentence for sentence in self.sentences if sentence.id in ids),
+            contrasts=tuple(pair for pair in self.contrasts if pair.better in ids and pair.worse in ids),
+        )
+
     def _all_tags(self) -> Iterator[Tags]:
-        yield from (each.tags for each in self.sentences)
-        yield from (each.tags for each in self.contrasts)
+        yield from (sentence.tags for sentence in self.sentences)
+        yield from (contrast.tags for contrast in self.contrasts)
 
     def __repr__(self) -> str:
         return f"Suite({self.name!r}, {len(self.sentences)} sentences, {len(self.contrasts)} contrasts)"
 
 
-def _canonical(each: Sentence) -> str:
+def _serialize_sentence(sentence: Sentence) -> str:
     row = [
-        each.id,
-        each.text,
-        each.label,
-        each.rating,
-        sorted(each.regions.items()),
-        sorted(each.tags.items()),
+        sentence.id,
+        sentence.text,
+        sentence.label,
+        sentence.rating,
+        sorted(sentence.regions.items()),
+        sorted(sentence.tags.items()),
     ]
     return json.dumps(row, ensure_ascii=True)
 
 
-def _canonical_pair(each: Contrast) -> str:
-    return json.dumps([each.better, each.worse, sorted(each.tags.items())])
+def _serialize_contrast(contrast: Contrast) -> str:
+    return json.dumps([contrast.better, contrast.worse, sorted(contrast.tags.items())])
 
 
-def _framed(part: str) -> bytes:
-    coded = part.encode("utf-8", "surrogatepass")
-    return len(coded).to_bytes(8, "big") + coded
+def _length_prefixed(part: str) -> bytes:
+    # With its length in front, ("a", "bc") and ("ab", "c") give different bytes.
+    encoded = part.encode("utf-8", "surrogatepass")
+    return len(encoded).to_bytes(8, "big") + encoded
 
 
-_NOTHING = _framed("")
+_EMPTY_PART = _length_prefixed("")
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What a model is asked: a text, perhaps after a context, perhaps only about a part of it.
+    """The input of a model: a text, optionally with a context before it and a target within it.
 
     Args:
+        text: The text to score.
         context: Text before it, which conditions the model but is not scored.
-        target: The characters (start, end) to be scored; None means the whole text.
+        target: The characters (start, end) to score; None means the whole text.
             A masked model masks all tokens of the target together.
-        rival: The other sentence of a contrast, for a model that weighs two against each other.
+        rival: The other sentence of a contrast, for a model that weighs two sentences against each other.
     """
 
     text: str
@@ -204,36 +275,36 @@ class Query:
     rival: str = ""
 
     @property
-    def full(self) -> str:
-        """Context and text as the model reads them: one space between the two."""
+    def full_text(self) -> str:
+        """Context and text as the model reads them, separated by one space."""
         if not self.context or self.context[-1].isspace():
             return self.context + self.text
         return f"{self.context} {self.text}"
 
     @property
-    def start(self) -> int:
-        """Where the text begins in ``full``."""
-        return len(self.full) - len(self.text)
+    def text_start(self) -> int:
+        """The character at which the text starts in ``full_text``."""
+        return len(self.full_text) - len(self.text)
 
     @property
     def key(self) -> bytes:
-        """A fingerprint that tells this query from all others."""
-        # A rival is added only where there is one: what is stored for other queries keeps its key.
-        told = _framed(self.text) + (_framed(self.context) if self.context else _NOTHING)
+        """A 16-byte hash of the query, under which its output is stored."""
+        # Target and rival are added only if present, so that outputs stored for plain queries keep their keys.
+        content = _length_prefixed(self.text) + (_length_prefixed(self.context) if self.context else _EMPTY_PART)
         for part in (*(self.target or ()), *([self.rival] if self.rival else ())):
-            told += _framed(str(part))
-        return hashlib.sha256(told).digest()[:16]
+            content += _length_prefixed(str(part))
+        return hashlib.sha256(content).digest()[:16]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenScores:
-    """What a language model said to one query.
+    """A language model's output for one query: the log-probability of each scored token.
 
     Args:
-        text: The query's text, which the offsets point into.
-        tokens: The scored tokens, in the model's own spelling.
-        offsets: Where each token stands in the text: (start, end) in characters.
-        logprobs: Their natural-log probabilities, as float32.
+        text: The query's text, to which the offsets refer.
+        tokens: The scored tokens, as the model's vocabulary spells them.
+        offsets: The position of each token in the text: (start, end) in characters.
+        logprobs: Their log-probabilities in nats, as float32.
     """
 
     text: str
@@ -246,14 +317,15 @@ class TokenScores:
             raise ScoreError(f"{shorten(self.text)!r}: tokens, offsets and log-probabilities differ in number")
         if not len(self.tokens):
             raise ScoreError(f"{shorten(self.text)!r}: the model scored no token of it")
-        # A product with itself is finite only if every number is, and takes the least time to say so.
+        # The dot product with itself is finite only if every entry is, and is faster than np.isfinite(...).all() on
+        # arrays as short as a sentence. It cannot overflow: log-probabilities are far smaller than 1e19.
         if not math.isfinite(self.logprobs.dot(self.logprobs)):
             raise ScoreError(f"{shorten(self.text)!r}: the model gave a log-probability that is not finite")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelScores:
-    """What a classifier said to one query: the logits of (unacceptable, acceptable)."""
+    """A classifier's output for one query: the logits of (unacceptable, acceptable)."""
 
     text: str
     logits: tuple[float, float]
@@ -263,15 +335,21 @@ class LabelScores:
             raise ScoreError(f"{shorten(self.text)!r}: the classifier gave a logit that is not finite")
 
 
-Said: TypeAlias = TokenScores | LabelScores
+ModelOutput: TypeAlias = TokenScores | LabelScores
 
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """One finite number per sentence, and who gave it.
+    """One finite number per sentence id, with the model and the reduction that gave it.
 
-    Keys are sentence ids; scores of several regions of a sentence have the keys ``id#region``.
-    Notes say what was left out.
+    Args:
+        values: The score of each sentence id; scores of the regions of a sentence have the keys ``id#region``.
+        model: The model's name in tables.
+        reduction: The reduction's spec.
+        signature: What is needed to compute the scores again.
+        notes: Remarks for the reader of a table, such as how many words a unigram table lacks.
+        missing: How many sentences of the suite have no score in the file that the scores come from.
+        partial: Whether sentences without a score are left out of results; otherwise they are an error.
 
     >>> Scores({"a": -3.5}, model="toy")["a"]
     -3.5
@@ -282,6 +360,8 @@ class Scores:
     reduction: str = ""
     signature: str = ""
     notes: tuple[str, ...] = ()
+    missing: int = 0
+    partial: bool = False
 
     def __post_init__(self) -> None:
         for key, value in self.values.items():
@@ -294,12 +374,59 @@ class Scores:
         except KeyError:
             raise ScoreError(
                 f"no score of {self.model!r} for sentence {sentence_id!r}, which the measure needs. "
-                f"There are scores for {len(self.values)} sentences."
+                f"There are scores for {len(self.values)} sentences{self.missing_hint}."
             ) from None
 
+    @property
+    def missing_hint(self) -> str:
+        """What an error about a missing score adds: how many are missing, and how to go on without them."""
+        if not self.missing:
+            return ""
+        return (
+            f", and none for {self.missing} of the suite: leave these out (--partial, partial=True), "
+            "or measure a part of the suite (--where TAG=VALUE, where={...})"
+        )
+
+    def has_score_of(self, sentence: Sentence) -> bool:
+        """Tell whether a sentence has a score: its own, or that of one of its regions."""
+        return sentence.id in self.values or any(
+            f"{sentence.id}#{region}" in self.values for region in sentence.regions
+        )
+
     def of(self, ids: Iterable[str]) -> Floats:
-        """Return the scores of several sentences."""
-        return np.array([self[each] for each in ids], dtype=np.float64)
+        """Return the scores of several sentences, in the order of the ids."""
+        return np.array([self[sentence_id] for sentence_id in ids], dtype=np.float64)
+
+
+def restrict_to_scored(suite: Suite, scores: Sequence[Scores]) -> Suite:
+    """Return the suite without the sentences that partial scores lack; the same suite if no scores are partial.
+
+    An item with predictions is left out as a whole, since a prediction relates several of its sentences.
+
+    >>> suite = Suite("two", (Sentence("a", "Cats sleep."), Sentence("b", "Cats sleeps.")), (Contrast("a", "b"),))
+    >>> restrict_to_scored(suite, [Scores({"a": -1.0}, "toy", partial=True)])
+    Suite('two', 1 sentences, 0 contrasts)
+    """
+    partial = [given for given in scores if given.partial]
+    unscored = [sentence for sentence in suite.sentences if not all(given.has_score_of(sentence) for given in partial)]
+    if not unscored:
+        return suite
+    broken_items = {_find_prediction_item(sentence) for sentence in unscored} - {None}
+    left_out = {sentence.id for sentence in unscored}
+    kept = {
+        sentence.id
+        for sentence in suite.sentences
+        if sentence.id not in left_out and _find_prediction_item(sentence) not in broken_items
+    }
+    if not kept:
+        models = ", ".join(repr(given.model) for given in partial)
+        raise ScoreError(f"suite {suite.name!r} has no sentence, or no whole item, with a score of {models}")
+    return suite.restrict(kept)
+
+
+def _find_prediction_item(sentence: Sentence) -> str | None:
+    """Return the item of a sentence with predictions; None for any other sentence."""
+    return sentence.tags.get("set", sentence.tags.get("item")) if "prediction" in sentence.tags else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -307,10 +434,10 @@ class Units:
     """The rows that a measure counts: contrasts, sentences or items.
 
     Args:
-        ids: What each row is called.
+        ids: The id of each row.
         columns: What the measure needs of each row, as arrays of equal length.
         tags: The tags of each row, for grouping and for resampling by cluster.
-        notes: What was left out, and why.
+        notes: What was excluded, and why.
     """
 
     ids: tuple[str, ...]
@@ -325,7 +452,7 @@ class Units:
         return self.columns[column]
 
     def take(self, rows: NDArray[np.int64]) -> Units:
-        """Return only these rows, with all that belongs to them."""
+        """Return only these rows, with their ids and tags."""
         return replace(
             self,
             ids=tuple(self.ids[row] for row in rows),
@@ -333,20 +460,25 @@ class Units:
             tags=tuple(self.tags[row] for row in rows),
         )
 
-    def drawn(self, rows: NDArray[np.int64]) -> Units:
-        """Return only the columns of these rows: all that a resample needs."""
+    def take_columns(self, rows: NDArray[np.int64]) -> Units:
+        """Return only the columns of these rows, which is all that a bootstrap resample needs."""
+        # Ids and tags are tuples of Python objects, far slower to copy for each resample than arrays.
         return Units((), {name: column[rows] for name, column in self.columns.items()}, ())
 
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """A number, its interval, its rows and its signature.
+    """The value of a measure, with its confidence interval, its rows and its signature.
 
     Args:
-        value: The number; None where it is undefined, and ``reason`` says why.
-        low, high: The confidence interval, None where there is none.
-        n: How many rows it rests on.
-        group: Which rows: None for all, ``tag=value`` for some, ``macro(tag)`` for the mean of groups.
+        group: Which rows: None for all, ``tag=value`` for some, ``macro(tag)`` for the mean over groups.
+        value: The value; None if it is undefined.
+        low, high: The confidence interval; None if there is none.
+        n: The number of rows.
+        signature: What is needed to compute the value again.
+        reason: Why the value is undefined.
+        notes: Remarks for the reader, such as what was excluded.
+        units: The rows themselves; None for a mean over groups.
     """
 
     measure: str

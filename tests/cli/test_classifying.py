@@ -1,4 +1,4 @@
-"""The commands about classifiers: restarts, calibrate, submit, as a person types them."""
+"""The commands for classifiers, as typed: restarts, calibrate, submit."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typer.testing import CliRunner, Result
 
 from acceptability import Suite, registry
 from acceptability.cli import app
-from acceptability.errors import MeasureError, SpellingError, TrainError, UnknownName
-from tiny_courses import labelled
+from acceptability.errors import MeasureError, SpecError, TrainError, UnknownName
+from tiny_recipes import labelled
 
 
 @pytest.fixture(autouse=True)
 def tiny_recipes(monkeypatch) -> Iterator[None]:
-    """Recipes that are taught in no time."""
+    """Register recipes that train within a second."""
     for name, target in (("stand", "Stand"), ("tiny-bert", "TinyBert")):
-        monkeypatch.setitem(registry._OURS["recipe"], name, f"tiny_courses:{target}")
+        monkeypatch.setitem(registry._BUILTIN["recipe"], name, f"tiny_recipes:{target}")
     registry.names.cache_clear()
     yield
     registry.names.cache_clear()
@@ -40,30 +40,30 @@ def table(suite: Suite, folder: Path) -> Path:
     return path
 
 
-def test_restarts_are_taught_reported_calibrated_and_submitted(tmp_path: Path) -> None:
+def test_restarts_are_trained_reported_calibrated_and_submitted(tmp_path: Path) -> None:
     data, dev = table(labelled(60, "learn"), tmp_path), table(labelled(40, "dev", 3), tmp_path)
-    asked = ("restarts", "tiny-bert", "--data", data, "--runs", 2, "--out", tmp_path / "runs", "--on", dev)
-    told = json.loads(typed(*asked, "--set", "steps=30", "--resamples", 100, "--json").stdout)
-    assert [run["seed"] for run in told["runs"]] == [1, 2]
-    assert [row["measure"] for row in told["results"]] == ["MCC", "Accuracy"]
-    best = max(told["runs"], key=lambda run: (run["held out"]["mcc"], -run["seed"]))
-    assert told["chosen"] == f"classifier:{best['folder']}"
-    assert {row["chosen_seed"] for row in told["results"]} == {best["seed"]}
-    shown = typed(*asked, "--set", "steps=30", "--resamples", 100)
+    arguments = ("restarts", "tiny-bert", "--data", data, "--runs", 2, "--out", tmp_path / "runs", "--on", dev)
+    report = json.loads(typed(*arguments, "--set", "steps=30", "--resamples", 100, "--json").stdout)
+    assert [run["seed"] for run in report["runs"]] == [1, 2]
+    assert [row["measure"] for row in report["results"]] == ["MCC", "Accuracy"]
+    best = max(report["runs"], key=lambda run: (run["held out"]["mcc"], -run["seed"]))
+    assert report["chosen"] == f"classifier:{best['folder']}"
+    assert {row["chosen_seed"] for row in report["results"]} == {best["seed"]}
+    shown = typed(*arguments, "--set", "steps=30", "--resamples", 100)
     for column in ("mean (std)", "best of 2 on this set", "chosen by held-out MCC", "majority of 2 [95% interval]"):
         assert column in shown.stdout
-    assert f"{told['results'][0]['mean']:.3f} ({told['results'][0]['std']:.3f})" in shown.stdout
+    assert f"{report['results'][0]['mean']:.3f} ({report['results'][0]['std']:.3f})" in shown.stdout
     assert "tiny-bert-2: held-out MCC" in shown.stderr
 
-    found = json.loads(typed("calibrate", "-m", told["chosen"], "--on", dev, "--fit", data, "--json").stdout)
+    found = json.loads(typed("calibrate", "-m", report["chosen"], "--on", dev, "--fit", data, "--json").stdout)
     assert found["temperature"] > 0
     assert {row["when"] for row in found["rows"]} == {"before", "after"}
-    shown = typed("calibrate", "-m", told["chosen"], "--on", dev, "--fit", data)
+    shown = typed("calibrate", "-m", report["chosen"], "--on", dev, "--fit", data)
     assert f"{found['before']['ece_width']:.4f}" in shown.stdout
     assert "use it as --reduce 'p_acceptable(temperature=" in shown.stderr
 
     (tmp_path / "test.tsv").write_text("index\tsentence\n0\tthe cat did sleep\n1\tcat did the sleep\n")
-    models = [part for run in told["runs"] for part in ("--model", f"classifier:{run['folder']}")]
+    models = [part for run in report["runs"] for part in ("--model", f"classifier:{run['folder']}")]
     done = typed("submit", "cola", *models, "--test", tmp_path / "test.tsv", "--out", tmp_path / "sent")
     assert done.stdout == f"{tmp_path / 'sent' / 'CoLA.tsv'}\n"
     lines = (tmp_path / "sent" / "CoLA.tsv").read_text().splitlines()
@@ -74,37 +74,37 @@ def test_restarts_are_taught_reported_calibrated_and_submitted(tmp_path: Path) -
 
 def test_failed_runs_end_with_an_error_after_the_others_are_shown(tmp_path: Path) -> None:
     data = table(labelled(60, "learn"), tmp_path)
-    asked = ("restarts", "stand", "--data", data, "--runs", 3, "--out", tmp_path / "runs", "--set", "failing=(2,)")
-    done = typed(*asked, code=1)
+    arguments = ("restarts", "stand", "--data", data, "--runs", 3, "--out", tmp_path / "runs", "--set", "failing=(2,)")
+    done = typed(*arguments, code=1)
     assert done.stdout.startswith(f"classifier:{tmp_path / 'runs' / 'stand-'}")
     last = done.stderr.strip().splitlines()[-1]
     assert last.startswith("error: 1 of 3 runs failed: seed 2: the stand-in falls over. The same command repeats")
     assert "stand-2: failed: the stand-in falls over" in done.stderr
-    done = typed(*asked[:-1], "failing=(1,2,3)", "--out", tmp_path / "none", code=1)
+    done = typed(*arguments[:-1], "failing=(1,2,3)", "--out", tmp_path / "none", code=1)
     assert done.stdout == ""
     assert "3 of 3 runs failed" in done.stderr.strip().splitlines()[-1]
 
 
-def test_search_leaves_what_was_set(tmp_path: Path) -> None:
+def test_a_search_keeps_options_that_were_set(tmp_path: Path) -> None:
     data = table(labelled(60, "learn"), tmp_path)
-    asked = ("restarts", "stand", "--data", data, "--runs", 3, "--search", "--set", "width=4", "--json")
-    rows = json.loads(typed(*asked, "--out", tmp_path / "runs").stdout)["runs"]
+    arguments = ("restarts", "stand", "--data", data, "--runs", 3, "--search", "--set", "width=4", "--json")
+    rows = json.loads(typed(*arguments, "--out", tmp_path / "runs").stdout)["runs"]
     assert {row["recipe"]["width"] for row in rows} == {4}
-    assert len({row["recipe"]["rate"] for row in rows}) == 3
+    assert len({row["recipe"]["learning_rate"] for row in rows}) == 3
 
 
-def test_what_is_wrong_is_said_before_anything_is_taught(tmp_path: Path) -> None:
+def test_errors_are_raised_before_any_training(tmp_path: Path) -> None:
     data = table(labelled(60, "learn"), tmp_path)
     (tmp_path / "good.tsv").write_text("sentence\tlabel\nA cat.\t1\n")
-    asked = ("restarts", "stand", "--data", data, "--out", tmp_path / "runs")
-    for arguments, error, message in (
-        ((*asked, "--on", tmp_path / "good.tsv"), MeasureError, "has only labels 1"),
-        ((*asked, "--runs", 0), TrainError, "runs is 0"),
-        ((*asked, "--workers", 2, "--engine", "ray(workers=3)"), SpellingError, "leave --workers away"),
-        ((*asked, "--set", "wide=3"), SpellingError, "Did you mean 'width'"),
-        (("restarts", "ngram", *asked[2:]), SpellingError, "ngram learns from text"),
+    arguments = ("restarts", "stand", "--data", data, "--out", tmp_path / "runs")
+    for typed_arguments, error, message in (
+        ((*arguments, "--on", tmp_path / "good.tsv"), MeasureError, "has only labels 1"),
+        ((*arguments, "--runs", 0), TrainError, "runs is 0"),
+        ((*arguments, "--workers", 2, "--engine", "ray(workers=3)"), SpecError, "omit --workers"),
+        ((*arguments, "--set", "wide=3"), SpecError, "Did you mean 'width'"),
+        (("restarts", "ngram", *arguments[2:]), SpecError, "ngram learns from text"),
         (("submit", "blimp", "-m", "uniform", "--test", data, "--out", tmp_path), UnknownName, "There is cola"),
     ):
         with pytest.raises(error, match=message):
-            typed(*arguments)
+            typed(*typed_arguments)
     assert not (tmp_path / "runs").exists()

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import program
-from acceptability.suites import catalog
+from acceptability.suites import load_catalog
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -48,10 +48,10 @@ def fails(run: Run, message: str, *arguments: str, **env: str) -> None:
 
 def test_suites_are_listed_with_their_counts(run: Run) -> None:
     rows = {row["id"]: row for row in json.loads(run("suites", "--json").stdout)}
-    for entry in catalog():
+    for entry in load_catalog():
         assert (rows[entry.id]["sentences"], rows[entry.id]["contrasts"]) == (entry.sentences, entry.contrasts)
     table = run("suites").stdout
-    assert all(entry.id in table for entry in catalog())
+    assert all(entry.id in table for entry in load_catalog())
 
 
 def test_a_suite_is_shown_exported_and_verified(run: Run, tmp_path: Path) -> None:
@@ -123,7 +123,66 @@ def test_score_by_word_in_a_precision_and_between_precisions(run: Run, causal_di
     assert "choose one" in run("score", "s.csv", model, "--words", "--tokens", code=1).stderr
 
 
-def test_measure_reads_scores_and_keeps_the_order_asked(run: Run, tmp_path: Path) -> None:
+def test_scores_in_another_order_than_the_rows_of_the_suite(run: Run, tmp_path: Path) -> None:
+    """Joined by row number, each sentence would get the score of another one, without a word."""
+    ratings = {f"Sentence {n} is here.": n * 7 % 10 for n in range(10)}
+    suite = ["text,rating", *(f"{text},{rating}" for text, rating in ratings.items())]
+    (tmp_path / "own.csv").write_text("\n".join(suite))
+    rows = [f"{n},{text},{ratings[text]}" for n, text in enumerate(sorted(ratings, reverse=True), start=1)]
+    (tmp_path / "scores.csv").write_text("\n".join(["sentence_id,text,score", *rows]))
+    (tmp_path / "other.csv").write_text("\n".join(["sentence_id,text,score", *(row + "1" for row in rows)]))
+    told = "were joined by text, since its ids only number the rows"
+    done = run("measure", "own.csv", "--scores", "scores.csv", "-M", "Pearson", "--json")
+    assert json.loads(done.stdout)[0]["value"] == pytest.approx(1)
+    assert told in done.stderr
+    assert told in json.loads(done.stdout)[0]["notes"]
+    done = run("correlate", "own.csv", "--scores", "scores.csv", "--json")
+    assert json.loads(done.stdout)[0]["r"] == pytest.approx(1)
+    assert told in done.stderr
+    files = ("--scores", "scores.csv", "--scores", "other.csv")
+    (compared,) = json.loads(run("compare", "own.csv", *files, "-M", "Pearson", "--json").stdout)
+    assert compared["first_value"] == pytest.approx(1)
+    assert told in compared["notes"]
+    (tmp_path / "wrong.csv").write_text("sentence_id,words,score\n1,Sentence 7 is here.,1\n3,Sentence 2 is here.,1\n")
+    for command, option in (("measure", "--columns"), ("correlate", "--score-columns")):
+        text = (option, "text=words")
+        fails(run, "1 of 2 rows have another text", command, "own.csv", "--scores", "wrong.csv", *text)
+
+
+def test_partial_scores_and_a_part_of_the_suite(run: Run, tmp_path: Path) -> None:
+    run("score", "starter", "uniform", "--out", "all.csv")
+    lines = (tmp_path / "all.csv").read_text().splitlines(keepends=True)
+    (tmp_path / "part.csv").write_text("".join(lines[:11]))
+    missing = (
+        "partial: 828 of 838 sentences have no score of 'part' in part.csv; 828 sentences and 378 of 383 contrasts"
+    )
+    files = ("--scores", "part.csv")
+    measures = ("-M", "PairAccuracy(ties=0.5)")
+    fails(run, "leave these out (--partial", "measure", "starter", *files, *measures)
+    done = run("measure", "starter", *files, *measures, "--partial", "--json")
+    (row,) = json.loads(done.stdout)
+    assert (row["n"], missing in row["notes"], missing in done.stderr) == (5, True, True)
+    done = run("compare", "starter", "-m", "uniform", *files, *measures, "--partial", "--differing", "d.csv", "--json")
+    (row,) = json.loads(done.stdout)
+    assert (row["n"], row["difference"], missing in row["notes"], missing in done.stderr) == (5, 0, True, True)
+    fails(run, "--partial is for files of scores", "compare", "starter", "-m", "uniform", "--partial")
+    tag = ("--where", "phenomenon=npi_licensing")
+    whole = json.loads(run("evaluate", "starter", "-m", "uniform", *measures, "--by", "phenomenon", "--json").stdout)
+    group = next(row for row in whole if row["group"] == "phenomenon=npi_licensing")
+    (row,) = json.loads(run("measure", "starter", "--scores", "all.csv", *measures, *tag, "--json").stdout)
+    assert (row["value"], row["n"], row["suite"]) == (group["value"], group["n"], "starter[phenomenon=npi_licensing]")
+    (row,) = json.loads(
+        run("compare", "starter", "-m", "uniform", "--scores", "all.csv", *measures, *tag, "--json").stdout
+    )
+    assert (row["n"], row["suite"]) == (group["n"], "starter[phenomenon=npi_licensing]")
+    fails(
+        run, "nothing in suite 'starter' has phenomenon=npi", "compare", "starter", *files, "--where", "phenomenon=npi"
+    )
+    fails(run, "write TAG=VALUE", "measure", "starter", *files, "--where", "phenomenon")
+    fails(run, "two values of 'item'", "measure", "starter", *files, "--where", "item=1", "--where", "item=2")
+
+
+def test_measure_reads_scores_and_keeps_the_requested_order(run: Run, tmp_path: Path) -> None:
     run("score", "starter", "uniform", "--out", "s.jsonl")
     asked = ["PBC()", "PairAccuracy(ties=0.5)"]
     found = json.loads(
@@ -134,7 +193,7 @@ def test_measure_reads_scores_and_keeps_the_order_asked(run: Run, tmp_path: Path
     assert [row["value"] for row in found] == [row["value"] for row in direct]
 
 
-def test_judge_says_which_is_better(run: Run) -> None:
+def test_judge_reports_the_better_sentence(run: Run) -> None:
     done = run("judge", "Cats sleep.", "Cats sleep sleep.", "--model", "uniform")
     assert "better by 10.8198: Cats sleep." in done.stdout
     assert "sleep. 15.6" in done.stdout
@@ -143,9 +202,9 @@ def test_judge_says_which_is_better(run: Run) -> None:
 
 
 def test_judge_has_a_default_model() -> None:
-    from acceptability.models import default_model, delivered
+    from acceptability.models import default_model, list_named_models
 
-    assert default_model() in delivered()
+    assert default_model() in list_named_models()
 
 
 def test_compare_and_study(run: Run, tmp_path: Path, arpa: Path) -> None:
@@ -155,13 +214,13 @@ def test_compare_and_study(run: Run, tmp_path: Path, arpa: Path) -> None:
     units = json.loads((Path(saved["folder"]) / "units.json").read_text())
     assert len(units) == 2 * (383 + 838)
     (tmp_path / "mine.toml").write_text('suites = ["starter"]\nmodels = ["uniform"]\nmeasures = ["PairAccuracy"]\n')
-    done = run("study", "mine.toml", "--page", "mine.html")
+    done = run("study", "run", "mine.toml", "--page", "mine.html")
     assert "PairAccuracy" in done.stdout
     assert "<table>" in (tmp_path / "mine.html").read_text()
     (tmp_path / "bad.toml").write_text('suits = ["starter"]\n')
-    fails(run, "Did you mean 'suites'", "study", "bad.toml")
+    fails(run, "Did you mean 'suites'", "study", "run", "bad.toml")
     (tmp_path / "worse.toml").write_text("suites = 3\n")
-    fails(run, "must be a list of texts", "study", "worse.toml")
+    fails(run, "must be a list of texts", "study", "run", "worse.toml")
 
 
 def test_models_doctor_and_version(run: Run) -> None:
@@ -212,13 +271,13 @@ def test_a_study_page_has_one_column_for_each_measure(run: Run, tmp_path: Path) 
         'suites = ["mine.csv"]\nmodels = ["uniform"]\nmeasures = ["PairAccuracy", "PBC"]\nresamples = 100\nseed = 3\n'
     )
     (tmp_path / "sub" / "s.toml").write_text(study)
-    done = run("study", "sub/s.toml", "--page", "p.html")
+    done = run("study", "run", "sub/s.toml", "--page", "p.html")
     assert "resamples=100,by=row,seed=3" in done.stderr
     page = (tmp_path / "p.html").read_text()
     assert page.count("<thead>") == 1
     assert 'class="number">PairAccuracy(ties=0.0)</th><th scope="col" class="number">PBC()</th>' in page
     (tmp_path / "n.toml").write_text('suites = ["starter"]\nmodels = ["uniform"]\nresamples = "many"\n')
-    fails(run, "resamples must be a whole number", "study", "n.toml")
+    fails(run, "resamples must be a whole number", "study", "run", "n.toml")
 
 
 def test_the_best_of_three(run: Run) -> None:
@@ -238,7 +297,7 @@ class TestBadInput:
     def test_suite_files(self, run: Run, tmp_path: Path) -> None:
         cases = {
             "missing.csv": ("sentences\nA b.\n", "has no column of sentences"),
-            "twice.csv": ("id,text\n1,A b.\n1,C d.\n", "the id '1' stands already in line 2"),
+            "twice.csv": ("id,text\n1,A b.\n1,C d.\n", "the id '1' is already used in line 2"),
             "pair.jsonl": ('{"id": "a", "text": "A b.", "better_than": ["z"]}\n', "no sentence of that id"),
             "empty.csv": ("id,text\n7,\n", "sentence '7' is empty"),
         }
@@ -253,7 +312,7 @@ class TestBadInput:
             "nan.csv": ("sentence_id,score\nnpi_licensing/1/good,nan\n", "score is 'nan'"),
             "inf.csv": ("sentence_id,score\nnpi_licensing/1/good,-inf\n", "score is '-inf'"),
             "lacks.csv": ("sentence_id,score\nnobody,1\n", "has no sentence with the id 'nobody'"),
-            "few.csv": ("sentence_id,score\nnpi_licensing/1/good,1\n", "which the measure needs"),
+            "few.csv": ("sentence_id,score\nnpi_licensing/1/good,1\n", "and none for 837 of the suite"),
         }
         for name, (text, message) in cases.items():
             (tmp_path / name).write_text(text)
@@ -265,7 +324,7 @@ class TestBadInput:
         fails(run, "cannot score sentence 'x9'", "score", "long.csv", f"causal:{causal_dir}")
         fails(run, "is empty", "judge", " ", "--model", "uniform")
 
-    def test_a_damaged_store_is_moved_aside_and_said(self, run: Run, own_home: Path) -> None:
+    def test_a_damaged_store_is_moved_aside_with_a_message(self, run: Run, own_home: Path) -> None:
         (own_home / "scores.sqlite").write_bytes(b"rubbish" * 999)
         done = run("score", "starter", "uniform")
         assert done.returncode == 0
@@ -282,10 +341,10 @@ class TestBadInput:
         message = "'--engine ray' needs ray. Install with: pip install 'acceptability[cluster]'"
         fails(run, message, "score", "starter", "uniform", "--engine", "ray", PYTHONPATH=blocked)
 
-    def test_places_that_cannot_be_written_to(self, run: Run) -> None:
+    def test_paths_that_cannot_be_written_to(self, run: Run) -> None:
         fails(run, "there is no folder nowhere", "demo", "--page", "nowhere/x.html")
         fails(run, "there is no folder nowhere", "score", "starter", "uniform", "--out", "nowhere/x.csv")
-        fails(run, "ends in .jsonl", "suites", "export", "starter", "--out", "x.csv")
+        fails(run, "end in .jsonl", "suites", "export", "starter", "--out", "x.csv")
         fails(run, "cannot write", "suites", "export", "starter", "--out", "nowhere/x.jsonl")
 
     def test_options_that_would_be_ignored_are_refused(self, run: Run) -> None:
@@ -299,7 +358,7 @@ class TestBadInput:
         fails(run, "has an address already", "score", "starter", "uniform", "--engine", twice, "--address", "auto")
         fails(run, "seed is -1", "evaluate", "starter", "-m", "uniform", "--seed", "-1")
 
-    def test_a_terminal_that_knows_only_ascii_loses_nothing_and_breaks_nothing(self, run: Run) -> None:
+    def test_an_ascii_terminal_gets_escapes_and_no_error(self, run: Run) -> None:
         assert "starter" in run("suites", PYTHONIOENCODING="ascii").stdout
 
     @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
@@ -312,7 +371,7 @@ class TestBadInput:
         assert "Traceback" not in done.stderr
 
     @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
-    def test_a_closed_output_is_written_to_nowhere(self, closed: str, own_home: Path) -> None:
+    def test_a_closed_stdout_is_no_error(self, closed: str, own_home: Path) -> None:
         line = f"{shlex.quote(sys.executable)} -m acceptability suites --json {closed}"
         done = subprocess.run(["sh", "-c", line], capture_output=True, text=True)
         assert done.returncode == 0
@@ -322,7 +381,7 @@ class TestBadInput:
         code = (
             "import sys; from acceptability import cli\n"
             "def command(*given): raise MemoryError\n"
-            "cli.application = lambda names: command\n"
+            "cli.build_application = lambda names: command\n"
             "cli.main()"
         )
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
@@ -348,9 +407,9 @@ def test_asking_is_a_score_like_any_other(run: Run, tmp_path: Path) -> None:
     arguments = ("--measure", "PairAccuracy(ties=0.5)", "--json")
     # To a model that knows only length all answers are equal, and of two sentences in a frame it prefers the shorter.
     for method, accuracy in (("yes_no", 0.5), ("which", 0.5), ("in_template_lp", 0.75), ("ensemble", 0.75)):
-        model = f"asking:uniform(method='{method}', template='plain')"
+        model = f"prompted:uniform(method='{method}', template='plain')"
         (row,) = json.loads(run("evaluate", "mine.csv", "--model", model, *arguments).stdout)
         assert row["model"] == model
         assert f"method='{method}'" in row["signature"]
         assert row["value"] == accuracy
-    fails(run, "'word_order/33/single' stands in no contrast", "score", "starter/word_order", model)
+    fails(run, "'word_order/33/single' is in no contrast", "score", "starter/word_order", model)

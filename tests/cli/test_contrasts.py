@@ -42,7 +42,7 @@ def run(own_home: Path, tmp_path: Path) -> Run:
     return typed
 
 
-def test_tables_of_kinds_classes_and_what_was_left_out(run: Run, masked_dir: Path) -> None:
+def test_tables_of_edits_classes_and_exclusions(run: Run, masked_dir: Path) -> None:
     pytest.importorskip("torch")
     done = run("--model", f"masked:{masked_dir}", "--by", "kind")
     for shown in (
@@ -72,7 +72,7 @@ def test_json_has_groups_contrasts_and_exclusions(run: Run, masked_dir: Path) ->
 
 
 @pytest.mark.slow
-def test_a_causal_model_hears_of_its_ties_and_right_or_bracket_breaks_them(run: Run, causal_dir: Path) -> None:
+def test_ties_of_a_causal_model_are_reported_and_broken_by_side_right_or_bracket(run: Run, causal_dir: Path) -> None:
     pytest.importorskip("torch")
     model = f"causal:{causal_dir}"
     assert "1 contrasts tie" in run("-m", model, "--multi-token").stderr
@@ -91,7 +91,7 @@ def test_a_causal_model_hears_of_its_ties_and_right_or_bracket_breaks_them(run: 
         (("--side", "above"), "--side above: expected one of left, right, bracket"),
         (("--side", "bracket"), "add --multi-token"),
         (("--cutoffs", "1,2"), "expected four numbers"),
-        (("--cutoffs", "0.1,0.2,0.7,0.4"), "what is low must lie below what is high"),
+        (("--cutoffs", "0.1,0.2,0.7,0.4"), "the cut-offs of low must lie below those of high"),
         (("--by", "knd"), "have no tag 'knd'"),
     ],
 )
@@ -102,7 +102,7 @@ def test_wrong_options_are_one_clear_line(run: Run, arguments: tuple[str, ...], 
     assert done.stdout == ""
 
 
-def test_contrasts_outside_all_groups_are_told(run: Run, tmp_path: Path) -> None:
+def test_contrasts_outside_all_groups_are_reported(run: Run, tmp_path: Path) -> None:
     rows = [
         {"id": "a", "text": "Cats sleep here.", "better_than": ["b"], "tags": {"kind": "x"}},
         {"id": "b", "text": "Cats sleeps here.", "tags": {"kind": "x"}},

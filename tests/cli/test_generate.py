@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from acceptability import load_suite
 from acceptability.cli import app
-from acceptability.errors import AcceptabilityError, SpellingError, SuiteError, UnknownName
+from acceptability.errors import AcceptabilityError, SpecError, SuiteError, UnknownName
 
 LINES = [
     f"The {one} and the {two} see {number} birds, I think." for number in range(20) for one, two in [("cat", "dog")]
@@ -43,12 +43,12 @@ def test_real_and_fake_sentences_are_written_as_a_suite(text: Path, tmp_path: Pa
     }
     first = out.read_bytes()
     again = ("real-fake", "--corpus", text, "--lm", "trigram", "--count", 40, "--seed", 3, "--out", out)
-    assert "is there already" in str(typed(*again).exception)
+    assert "exists already" in str(typed(*again).exception)
     typed(*again, "--force")
     assert out.read_bytes() == first
 
 
-def test_json_tells_the_counts(text: Path, tmp_path: Path) -> None:
+def test_json_has_the_counts(text: Path, tmp_path: Path) -> None:
     out = tmp_path / "made.jsonl"
     told = json.loads(typed("real-fake", "-c", text, "-n", 10, "--lower", "--json", "--out", out).stdout)
     assert told["file"] == str(out)
@@ -61,10 +61,10 @@ def test_json_tells_the_counts(text: Path, tmp_path: Path) -> None:
     ("arguments", "error", "message"),
     [
         (["real-fakes"], UnknownName, "no subject named 'real-fakes'. Did you mean 'real-fake'?"),
-        (["real-fake", "--count", "4"], SpellingError, "missing a required argument: 'corpus'"),
-        (["real-fake", "--corpus", "{text}"], SpellingError, "missing a required argument: 'count'"),
-        (["real-fake", "--corpus", "{text}", "--count", "0"], SpellingError, "the count is 0"),
-        (["real-fake", "--corpus", "{text}", "--count", "4", "--seed", "-1"], SpellingError, "seed is -1"),
+        (["real-fake", "--count", "4"], SpecError, "missing a required argument: 'corpus'"),
+        (["real-fake", "--corpus", "{text}"], SpecError, "missing a required argument: 'count'"),
+        (["real-fake", "--corpus", "{text}", "--count", "0"], SpecError, "the count is 0"),
+        (["real-fake", "--corpus", "{text}", "--count", "4", "--seed", "-1"], SpecError, "seed is -1"),
         (["real-fake", "--corpus", "{text}", "--count", "4", "--lm", "none"], UnknownName, "no model named 'none'"),
         (["real-fake", "--corpus", "{text}", "--count", "99"], AcceptabilityError, "gives 40 sentences"),
         (
@@ -85,7 +85,7 @@ def test_bad_input_is_refused(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["text.txt"]
 
 
-def test_without_a_name_it_lists_what_can_be_made() -> None:
+def test_without_a_name_the_generators_are_listed() -> None:
     done = typed()
     assert done.exit_code == 0
     assert "targeted/svo" in done.stdout
@@ -115,6 +115,6 @@ def test_a_file_of_paradigms_with_a_mistake_is_refused_with_its_line(tmp_path: P
     path.write_text('name = "mine"\n[[paradigm]]\nname = "a"\nsentence = "{x}"\nacceptable = ["f=1"]\n')
     done = typed(path, "--out", tmp_path / "made.jsonl")
     assert str(done.exception) == f"{path}, line 2: a paradigm needs 'factors'"
-    assert str(typed("npi").exception).startswith("where to?")
+    assert str(typed("npi").exception).startswith("the file for the sentences is missing")
     assert "cannot read" in str(typed(tmp_path / "no.toml", "--out", tmp_path / "made.jsonl").exception)
     assert [each.name for each in tmp_path.iterdir()] == ["mine.toml"]

@@ -48,9 +48,7 @@ def stored(home: Path) -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["ngram", "causal"])
-def test_killed_in_the_middle_and_run_again(
-    kind: str, suite: Path, tmp_path: Path, arpa: Path, causal_dir: Path
-) -> None:
+def test_a_killed_command_resumes(kind: str, suite: Path, tmp_path: Path, arpa: Path, causal_dir: Path) -> None:
     model = {"ngram": f"ngram:{arpa}", "causal": f"causal:{causal_dir}"}[kind]
     asked = ("evaluate", str(suite), "-m", model, "--json", "--resamples", "100")
     calm, broken = tmp_path / "calm", tmp_path / "broken"

@@ -68,10 +68,10 @@ def test_two_models_are_compared_by_their_predictions(folder: Path) -> None:
     (row,) = json.loads(typed(folder, "compare", "mine.json", *models, "--json").stdout)
     assert (row["first_value"], row["difference"]) == (pytest.approx(2 / 3), 0)
     done = typed(folder, "compare", "mine.json", *models, "--reduce", "mean_lp", code=1)
-    assert "leave the reduction mean_lp away" in done.stderr
+    assert "omit the reduction mean_lp" in done.stderr
 
 
-def test_what_does_not_go_with_regions_is_refused(folder: Path) -> None:
+def test_options_that_exclude_regions_are_refused(folder: Path) -> None:
     done = typed(folder, "score", "mine.json", "uniform", "--regions", "--words", code=1)
     assert "choose one" in done.stderr
     (folder / "plain.csv").write_text("text,label\nCats sleep.,1\n", encoding="utf-8")

@@ -25,7 +25,7 @@ def run(tmp_path: Path) -> Run:
     return start
 
 
-def test_a_run_becomes_a_page_tables_and_references(run: Run, tmp_path: Path) -> None:
+def test_a_run_has_a_page_tables_and_references(run: Run, tmp_path: Path) -> None:
     (tmp_path / "mine.csv").write_text('good,bad\n<script>alert(1)</script>,=cmd()\nA b.,A b c.\n"C d.",C d e.\n')
     run("evaluate", "mine.csv", "-m", "uniform", "-M", "PairAccuracy", "--report", "first.html")
     (saved,) = json.loads(run("runs", "--json").stdout)
@@ -76,7 +76,7 @@ def test_a_report_of_nothing_is_an_error(run: Run) -> None:
         ("generate", "npi", "--out", "there.jsonl", "--force"),
     ],
 )
-def test_a_folder_in_the_place_of_a_file_was_found_after_all_the_work(
+def test_a_folder_instead_of_a_file_is_reported_before_any_work(
     run: Run, tmp_path: Path, own_home: Path, arguments: tuple[str, ...]
 ) -> None:
     for name in ("there.csv", "there.jsonl"):

@@ -11,6 +11,7 @@ import pytest
 
 from acceptability.engine import local
 from acceptability.errors import OutOfMemory, QueryError
+from acceptability.protocols import Model
 from acceptability.types import Query, TokenScores
 
 
@@ -21,94 +22,98 @@ class Word:
 
 
 @dataclass
-class Noting:
-    """A model that notes when a batch is begun and when it is collected, and whether Python searches for cycles."""
+class Recording(Model):
+    """A model that records when a batch is started and collected, and whether the garbage collector is on."""
 
     budget: int = 1
     signature: str = "noting"
     notes: list[tuple[str, str]] = field(default_factory=list)
-    searched: list[bool] = field(default_factory=list)
+    gc_states: list[bool] = field(default_factory=list)
     fails_at: str = ""
 
     def encode(self, queries: Sequence[Query]) -> list[Word]:
         return [Word(query) for query in queries]
 
     def begin(self, batch: Sequence[Word]) -> Callable[[], list[TokenScores]]:
-        name = "".join(each.query.text for each in batch)
-        self.notes.append(("begun", name))
-        self.searched.append(gc.isenabled())
+        name = "".join(encoded.query.text for encoded in batch)
+        self.notes.append(("started", name))
+        self.gc_states.append(gc.isenabled())
         if name == self.fails_at:
             raise ZeroDivisionError(name)
 
         def collect() -> list[TokenScores]:
             self.notes.append(("collected", name))
-            return [TokenScores(each.query.text, ("x",), ((0, 1),), np.array([-1.0])) for each in batch]
+            return [TokenScores(encoded.query.text, ("x",), ((0, 1),), np.array([-1.0])) for encoded in batch]
 
         return collect
 
     def run(self, batch: Sequence[Word]) -> list[TokenScores]:
-        raise AssertionError("a model that can begin is not asked to run")
+        raise AssertionError("a model that can begin is never run directly")
 
 
 @pytest.fixture(autouse=True)
 def frozen() -> Iterator[None]:
-    """Nothing stays frozen, and the search for cycles goes on."""
+    """Nothing stays frozen, and the garbage collector is on again."""
     before = gc.get_freeze_count()
     yield
     assert gc.isenabled()
     assert gc.get_freeze_count() <= before
 
 
-def asked(model: Noting, texts: str) -> Iterator[local.Answers]:
-    return local.answers(model, [Query(text) for text in texts], lambda _: False)
+def run_texts(model: Recording, texts: str) -> Iterator[local.IndexedScores]:
+    return local.run_queries(model, [Query(text) for text in texts], lambda _: False)
 
 
 @pytest.mark.parametrize("window", [1, 2, 65_536])
-def test_a_batch_is_begun_before_the_one_before_it_is_collected(window: int, monkeypatch) -> None:
+def test_a_batch_is_started_before_the_previous_one_is_collected(window: int, monkeypatch) -> None:
     monkeypatch.setattr(local, "WINDOW", window)
-    model = Noting()
-    found = list(asked(model, "abc"))
-    assert [[(place, said.text) for place, said in batch] for batch in found] == [[(0, "a")], [(1, "b")], [(2, "c")]]
-    order = [f"{what} {name}" for what, name in model.notes]
-    assert order == ["begun a", "begun b", "collected a", "begun c", "collected b", "collected c"]
-    assert model.searched == [False] * 3
+    model = Recording()
+    batches = list(run_texts(model, "abc"))
+    assert [[(index, output.text) for index, output in batch] for batch in batches] == [
+        [(0, "a")],
+        [(1, "b")],
+        [(2, "c")],
+    ]
+    order = [f"{action} {name}" for action, name in model.notes]
+    assert order == ["started a", "started b", "collected a", "started c", "collected b", "collected c"]
+    assert model.gc_states == [False] * 3
 
 
 def test_one_batch_and_none() -> None:
-    model = Noting(budget=9)
-    assert [[place for place, _ in batch] for batch in asked(model, "aab")] == [[0, 1, 2]]
-    assert model.notes == [("begun", "ab"), ("collected", "ab")]
-    assert list(asked(model, "")) == []
-    assert list(local.answers(model, [Query("a")], lambda _: True)) == []
+    model = Recording(budget=9)
+    assert [[index for index, _ in batch] for batch in run_texts(model, "aab")] == [[0, 1, 2]]
+    assert model.notes == [("started", "ab"), ("collected", "ab")]
+    assert list(run_texts(model, "")) == []
+    assert list(local.run_queries(model, [Query("a")], lambda _: True)) == []
 
 
 def test_a_caller_who_stops_leaves_nothing_frozen() -> None:
-    stream = asked(Noting(), "abcdef")
+    stream = run_texts(Recording(), "abcdef")
     next(stream)
     assert gc.get_freeze_count() > 0
     stream.close()
 
 
-def test_an_error_leaves_nothing_frozen_even_while_it_is_looked_at() -> None:
+def test_an_error_leaves_nothing_frozen_even_while_it_is_held() -> None:
     with pytest.raises(ZeroDivisionError) as caught:
-        list(asked(Noting(fails_at="c"), "abcdef"))
+        list(run_texts(Recording(fails_at="c"), "abcdef"))
     assert caught.value.__traceback__ is not None
     assert gc.isenabled()
     assert gc.get_freeze_count() == 0
 
 
-def test_a_caller_who_keeps_python_from_searching_still_does_so_afterwards() -> None:
+def test_a_caller_who_has_turned_gc_off_keeps_it_off() -> None:
     gc.disable()
     try:
-        list(asked(Noting(), "abc"))
+        list(run_texts(Recording(), "abc"))
         assert not gc.isenabled()
     finally:
         gc.enable()
 
 
 @dataclass
-class Small(Noting):
-    """A model whose memory holds batches of some size, and which finds that out when it begins or when it collects."""
+class Small(Recording):
+    """A model whose memory holds batches of some size, and runs out when a batch is started or collected."""
 
     holds: int = 3
     when: str = "begin"
@@ -124,7 +129,7 @@ class Small(Noting):
 
         def checked() -> list[TokenScores]:
             check("collect")
-            self.ran.append("".join(each.query.text for each in batch))
+            self.ran.append("".join(encoded.query.text for encoded in batch))
             return collect()
 
         return checked
@@ -133,26 +138,26 @@ class Small(Noting):
 @pytest.mark.parametrize("when", ["begin", "collect"])
 @pytest.mark.parametrize("holds", [1, 2, 3, 5, 8])
 @pytest.mark.parametrize("count", [1, 7, 26])
-def test_a_batch_that_does_not_fit_goes_on_in_halves(when: str, holds: int, count: int, caplog) -> None:
+def test_a_batch_that_does_not_fit_is_halved(when: str, holds: int, count: int, caplog) -> None:
     texts = "abcdefghijklmnopqrstuvwxyz"[:count]
     model = Small(budget=8, holds=holds, when=when)
-    found = [each for batch in asked(model, texts) for each in batch]
-    assert sorted((place, said.text) for place, said in found) == list(enumerate(texts))
+    batches = [pair for batch in run_texts(model, texts) for pair in batch]
+    assert sorted((index, output.text) for index, output in batches) == list(enumerate(texts))
     assert "".join(sorted("".join(model.ran))) == texts
     assert max(map(len, model.ran)) <= holds
-    warned = [each for each in caplog.messages if "going on with smaller batches" in each]
-    assert len(warned) == (min(count, 8) > holds)
+    warnings = [message for message in caplog.messages if "continuing with smaller batches" in message]
+    assert len(warnings) == (min(count, 8) > holds)
 
 
 def test_after_a_batch_that_did_not_fit_the_others_are_smaller_from_the_start() -> None:
     model = Small(budget=8, holds=4)
-    list(asked(model, "abcdefghijklmnopqrstuvwx"))
-    assert [len(each) for each in model.ran] == [4] * 6
-    assert [name for what, name in model.notes if what == "begun"] == model.ran
+    list(run_texts(model, "abcdefghijklmnopqrstuvwx"))
+    assert [len(texts) for texts in model.ran] == [4] * 6
+    assert [name for action, name in model.notes if action == "started"] == model.ran
 
 
 @pytest.mark.parametrize("when", ["begin", "collect"])
 def test_a_text_that_does_not_fit_alone_is_named(when: str) -> None:
     with pytest.raises(QueryError, match="query 0: it does not fit into memory even alone") as caught:
-        list(asked(Small(budget=8, holds=0, when=when), "abc"))
+        list(run_texts(Small(budget=8, holds=0, when=when), "abc"))
     assert caught.value.index == 0

@@ -31,30 +31,32 @@ def rounds(request: pytest.FixtureRequest) -> Callable[[int, int], int]:
 @pytest.fixture(scope="session")
 def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
     """What runs commands that need no torch."""
-    found = Driver(tmp_path_factory.mktemp("driver"), ["acceptability.models.ngram", "acceptability.train.ngram"])
-    yield found
-    found.close()
+    driver_process = Driver(
+        tmp_path_factory.mktemp("driver"), ["acceptability.models.ngram.model", "acceptability.train.ngram_recipes"]
+    )
+    yield driver_process
+    driver_process.close()
 
 
 @pytest.fixture(scope="session")
 def torch_driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
     """What runs commands that need torch."""
-    modules = ["torch", "transformers", "acceptability.models.causal", "acceptability.train.recurrent_loop"]
-    found = Driver(tmp_path_factory.mktemp("torch-driver"), modules)
-    yield found
-    found.close()
+    modules = ["torch", "transformers", "acceptability.models.hf.causal", "acceptability.train.recurrent_task"]
+    driver_process = Driver(tmp_path_factory.mktemp("torch-driver"), modules)
+    yield driver_process
+    driver_process.close()
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Tell the process that started this one, if one did, what was counted here."""
-    if (told := getattr(session.config, "workeroutput", None)) is not None:
-        told["faults"] = json.dumps([asdict(row) for row in _TALLY.rows.values()])
+    """Send the counts to the process that started this one, if there is one."""
+    if (worker_output := getattr(session.config, "workeroutput", None)) is not None:
+        worker_output["faults"] = json.dumps([asdict(row) for row in _TALLY.rows.values()])
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Take over what another process counted."""
+    """Add the counts of another process."""
     for row in json.loads(node.workeroutput.get("faults", "[]") if hasattr(node, "workeroutput") else "[]"):
         _TALLY.take_over(Row(**row))
 

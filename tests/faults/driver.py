@@ -1,4 +1,4 @@
-"""Runs commands, each in a process of its own, and kills them when told to.
+"""Runs commands in separate processes, and kills them on request.
 
 Started once, it has imported everything; a run is a fork of it, with its own store connection, and
 costs no start of Python. It reads a job a line from stdin, as JSON, and writes what became of it.
@@ -15,6 +15,8 @@ import time
 import traceback
 from pathlib import Path
 from typing import Any
+
+from acceptability.store import recovery
 
 _STEP = 0.001
 
@@ -43,39 +45,39 @@ def _until(child: int, job: dict[str, Any]) -> int | None:
     ends before.
     """
     while Path(job["notes"]).stat().st_size < job.get("bytes", 0) or not Path(job.get("when", "/")).exists():
-        if found := _ended(child):
-            return found[1]
+        if status := _ended(child):
+            return status[1]
         time.sleep(_STEP)
     ends = time.monotonic() + job.get("after", 0.0)
     while (left := ends - time.monotonic()) > 0:
-        if found := _ended(child):
-            return found[1]
+        if status := _ended(child):
+            return status[1]
         time.sleep(min(left, 10 * _STEP))
     return None
 
 
 def _ended(child: int) -> tuple[int, int] | None:
-    found = os.waitpid(child, os.WNOHANG)
-    return found if found[0] else None
+    status = os.waitpid(child, os.WNOHANG)
+    return status if status[0] else None
 
 
 def _work(job: dict[str, Any]) -> None:
     """Be the command: its environment, its output into files, and a note of every answer that the store has taken."""
     from acceptability import cli
-    from acceptability.store.said import Store
+    from acceptability.store.scores import ScoreStore
 
     os.environ.update(job["env"])
     for stream, path in ((sys.stdout, job["out"]), (sys.stderr, job["err"])):
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644), stream.fileno())
     notes = os.open(job["notes"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    add = Store.add
+    add = ScoreStore.add
 
-    def noted(self: Store, model: str, answers: Any) -> None:
+    def noted(self: ScoreStore, model: str, answers: Any) -> None:
         rows = list(answers)
         add(self, model, rows)
         os.write(notes, b"".join(key for key, _ in rows))
 
-    Store.add = noted  # type: ignore[method-assign]
+    ScoreStore.add = noted  # type: ignore[method-assign]
     if job.get("clock"):
         _turn_back(job["clock"])
     sys.argv = ["acceptability", *job["arguments"]]
@@ -98,7 +100,7 @@ def _turn_back(seed: int) -> None:
     """Let every clock that can be set jump about, mostly back."""
     import datetime as dates
 
-    from acceptability.store import rescue, runs
+    from acceptability.store import runs
 
     rng, real = random.Random(seed), time.time
 
@@ -111,7 +113,7 @@ def _turn_back(seed: int) -> None:
             return dates.datetime.fromtimestamp(jumping(), tz)
 
     time.time = jumping
-    for module in (rescue, runs):
+    for module in (recovery, runs):
         module.datetime = Jumping  # type: ignore[misc]
 
 

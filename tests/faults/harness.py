@@ -1,4 +1,4 @@
-"""What the tests of faults share: commands that can be killed, what a store holds, and the count of what was done."""
+"""Shared helpers of the fault tests: commands that can be killed, the content of a store, and a tally."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from acceptability.store.block import owner, read
+from acceptability.store.database import decode_block, read_owner
 from acceptability.types import TokenScores
 from tiny import SENTENCES
 
@@ -76,7 +76,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class Done:
-    """What became of a command. A negative code is the signal that ended it."""
+    """The outcome of a command. A negative code is the signal that ended it."""
 
     code: int
     seconds: float
@@ -106,9 +106,9 @@ class Driver:
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(job) + "\n")
         self._process.stdin.flush()
-        told = json.loads(self._process.stdout.readline())
+        reply = json.loads(self._process.stdout.readline())
         texts = [path.read_text(encoding="utf-8") if path.exists() else "" for path in (out, err)]
-        return Done(told["code"], told["seconds"], *texts, notes.read_bytes())
+        return Done(reply["code"], reply["seconds"], *texts, notes.read_bytes())
 
     def close(self) -> None:
         assert self._process.stdin is not None
@@ -138,16 +138,18 @@ def stored(home: Path) -> Answers:
         if not database.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
             return {}
         rows = database.execute("SELECT keys, answers FROM block ORDER BY number").fetchall()
-    found: Answers = {}
+    answers: Answers = {}
     for keys, block in rows:
-        model = owner(block)
+        model = read_owner(block)
         assert model is not None
-        said = read(block, keys, dict.fromkeys(range(len(keys) // KEY), ""), model)
-        assert said is not None, "a block that is not whole was left in the store"
-        for row, each in said.items():
+        outputs = decode_block(block, keys, dict.fromkeys(range(len(keys) // KEY), ""), model)
+        assert outputs is not None, "a block that is not whole was left in the store"
+        for row, output in outputs.items():
             key = model, keys[KEY * row : KEY * (row + 1)]
-            found.setdefault(key, each.logprobs.tobytes() if isinstance(each, TokenScores) else str(each).encode())
-    return found
+            answers.setdefault(
+                key, output.logprobs.tobytes() if isinstance(output, TokenScores) else str(output).encode()
+            )
+    return answers
 
 
 def missing(noted: bytes, held: Answers) -> int:
@@ -158,4 +160,4 @@ def missing(noted: bytes, held: Answers) -> int:
 
 def differing(held: Answers, calm: Answers) -> int:
     """Return how many answers are not those of an undisturbed run."""
-    return sum(calm.get(key) != said for key, said in held.items())
+    return sum(calm.get(key) != answer for key, answer in held.items())

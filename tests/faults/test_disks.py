@@ -1,4 +1,4 @@
-"""A disk that is full, a home that cannot be written to, and none at all."""
+"""A full disk, a home folder that cannot be written to, and no home folder at all."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(folder)], check=True)
 
 
-def goes_on(line: list[str], home: Path, right: Path, output: str, row: Row) -> None:
-    """Give the command once more, now that there is room, and compare."""
+def check_resumes(line: list[str], home: Path, right: Path, output: str, row: Row) -> None:
+    """Run the command again, now that there is space, and compare its output."""
     held = stored(home)
     row.wrong += differing(held, stored(right))
     again = run(home, *line)
@@ -55,8 +55,8 @@ def goes_on(line: list[str], home: Path, right: Path, output: str, row: Row) -> 
 
 
 def is_one_line(done: subprocess.CompletedProcess[str]) -> bool:
-    told = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
-    return done.returncode == 1 and len(told) == 1 and "Traceback" not in done.stderr
+    errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    return done.returncode == 1 and len(errors) == 1 and "Traceback" not in done.stderr
 
 
 def test_a_full_disk(tmp_path: Path, small_disk: Path, arpa: Path, tally: Tally) -> None:
@@ -69,7 +69,7 @@ def test_a_full_disk(tmp_path: Path, small_disk: Path, arpa: Path, tally: Tally)
     row.injected += 1
     row.note("answers kept", len(stored(small_disk)))
     subprocess.run(["mount", "-o", "remount,size=20m", str(small_disk)], check=True)
-    goes_on(line, small_disk, tmp_path / "calm", calm.stdout, row)
+    check_resumes(line, small_disk, tmp_path / "calm", calm.stdout, row)
 
 
 @pytest.mark.faults
@@ -83,7 +83,7 @@ def test_a_full_disk_while_a_run_is_saved(tmp_path: Path, small_disk: Path, tall
     (small_disk / "filler").unlink()
     subprocess.run(["mount", "-o", "remount,size=20m", str(small_disk)], check=True)
     line = ["evaluate", "starter", "-m", "uniform", "--json"]
-    goes_on(line, small_disk, tmp_path / "calm", run(tmp_path / "calm", *line).stdout, row)
+    check_resumes(line, small_disk, tmp_path / "calm", run(tmp_path / "calm", *line).stdout, row)
 
 
 @pytest.mark.faults
@@ -117,7 +117,7 @@ def test_a_file_that_may_not_grow(tmp_path: Path, arpa: Path, rounds: Rounds, ta
         assert is_one_line(full), full.stderr
         row.injected += 1
         row.note("answers kept", len(stored(tmp_path / f"home-{size}")))
-        goes_on(line, tmp_path / f"home-{size}", tmp_path / "calm", calm.stdout, row)
+        check_resumes(line, tmp_path / f"home-{size}", tmp_path / "calm", calm.stdout, row)
 
 
 def test_a_home_that_is_only_for_reading(tmp_path: Path, tally: Tally) -> None:
@@ -154,7 +154,7 @@ def test_no_home(name: str, home: str, tmp_path: Path, tally: Tally) -> None:
     row = tally.row("no home")
     # Whatever is taken instead, it must not be the home of the person who runs the tests.
     safe = {"HOME": str(tmp_path / "safe"), "XDG_DATA_HOME": str(tmp_path / "safe" / "data")}
-    env = {each: value for each, value in os.environ.items() if each != "ACCEPTABILITY_HOME"} | safe
+    env = {name: value for name, value in os.environ.items() if name != "ACCEPTABILITY_HOME"} | safe
     if name == "HOME":
         del env["XDG_DATA_HOME"]
     env[name] = home

@@ -1,4 +1,4 @@
-"""A store that is damaged, cut short, another program's, older or newer; a clock that goes back."""
+"""A store that is damaged, truncated, of another program, older or newer; a clock that is set back."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from acceptability.store.block import owner
-from acceptability.store.tables import VERSION
+from acceptability.store.database import VERSION
 from faults.harness import Answers, Done, Driver, Row, Tally, differing, many_pairs, stored
 
 Rounds = Callable[[int, int], int]
@@ -44,7 +43,7 @@ class Calm:
         row.wrong += (json.loads(done.out) != json.loads(self.done.out)) + differing(held, self.held)
         row.lost += len(self.held.keys() - held.keys())
         aside = [path.read_bytes() for path in home.glob("*.broken-*[0-9]")]
-        assert all(each == store for each in aside), "the file was changed before it was moved aside"
+        assert all(moved == store for moved in aside), "the file was changed before it was moved aside"
         assert bool(aside) == ("is kept as scores.sqlite.broken-" in done.err)
         row.note("moved aside", len(aside))
         row.note("answers scored again", len(done.noted) // 16)
@@ -61,8 +60,8 @@ def test_flipped_bits(calm: Calm, rounds: Rounds, tally: Tally) -> None:
     for number in range(rounds(4, 100)):
         damaged = bytearray(calm.store)
         # Every third on the first pages, which say what stands where.
-        place = rng.randrange(len(damaged) if number % 3 else 3 * 4096)
-        damaged[place] ^= 1 << rng.randrange(8)
+        offset = rng.randrange(len(damaged) if number % 3 else 3 * 4096)
+        damaged[offset] ^= 1 << rng.randrange(8)
         _, home = calm.again(bytes(damaged), row)
         shutil.rmtree(home)
     assert (row.lost, row.wrong) == (0, 0)
@@ -78,8 +77,8 @@ def test_a_store_cut_short(calm: Calm, rounds: Rounds, tally: Tally) -> None:
 def test_a_stretch_of_zeros(calm: Calm, rounds: Rounds, tally: Tally) -> None:
     rng, row = random.Random(13), tally.row("a page of the store lost to zeros")
     for _ in range(rounds(2, 30)):
-        place = 4096 * rng.randrange(len(calm.store) // 4096)
-        calm.again(calm.store[:place] + bytes(4096) + calm.store[place + 4096 :], row)
+        offset = 4096 * rng.randrange(len(calm.store) // 4096)
+        calm.again(calm.store[:offset] + bytes(4096) + calm.store[offset + 4096 :], row)
     assert (row.lost, row.wrong) == (0, 0)
 
 
@@ -101,44 +100,20 @@ def test_a_foreign_file(calm: Calm, tmp_path: Path, tally: Tally) -> None:
     assert row.notes["moved aside"] % row.injected == 0
 
 
-def second_format(path: Path, store: bytes) -> bytes:
-    """Return the same answers as a store of the second format: no seals, no counts, nobody's name in a block."""
-    import struct
-    import zlib
-
-    path.write_bytes(store)
-    with closing(sqlite3.connect(path, isolation_level=None)) as database:
-        database.execute("PRAGMA journal_mode = DELETE")
-        blocks = database.execute("SELECT number, model, keys, answers FROM block").fetchall()
-        models = database.execute("SELECT number, signature FROM model").fetchall()
-        database.executescript(
-            "DROP TABLE model; DROP TABLE block; PRAGMA application_id = 0; PRAGMA user_version = 2;"
-            "CREATE TABLE model (number INTEGER PRIMARY KEY, signature TEXT NOT NULL UNIQUE);"
-            "CREATE TABLE block (number INTEGER PRIMARY KEY, model INTEGER NOT NULL REFERENCES model,"
-            " keys BLOB NOT NULL, answers BLOB NOT NULL); CREATE INDEX block_of_model ON block (model);"
-        )
-        database.executemany("INSERT INTO model VALUES (?, ?)", models)
-        for number, model, keys, answers in blocks:
-            tail = answers[4:5].upper() + answers[5:9] + answers[13 + len(str(owner(answers)).encode()) :]
-            block = struct.pack("<I", zlib.crc32(tail, zlib.crc32(keys))) + tail
-            database.execute("INSERT INTO block VALUES (?, ?, ?, ?)", (number, model, keys, block))
-        database.execute("VACUUM")
-        database.execute("PRAGMA journal_mode = WAL")
-    return path.read_bytes()
-
-
-def test_an_older_store_goes_on(calm: Calm, tmp_path: Path, rounds: Rounds, tally: Tally) -> None:
-    row = tally.row("a store of an older format, some of them damaged")
-    old = second_format(tmp_path / "old.sqlite", calm.store)
-    done, home = calm.again(old, row)
-    assert done.noted == b"", "what an older store holds is not scored again"
-    assert not list(home.glob("*.broken-*"))
-    rng = random.Random(15)
-    for _ in range(rounds(1, 20)):
-        damaged = bytearray(old)
-        damaged[rng.randrange(4096, len(damaged))] ^= 1 << rng.randrange(8)
-        calm.again(bytes(damaged), row)
-    assert (row.lost, row.wrong) == (0, 0)
+def test_an_older_store_is_refused_and_left_alone(calm: Calm, tmp_path: Path, tally: Tally) -> None:
+    row, home = tally.row("a store of an older format: refused, not touched"), tmp_path / "older"
+    home.mkdir()
+    (home / "scores.sqlite").write_bytes(calm.store)
+    with closing(sqlite3.connect(home / "scores.sqlite")) as database:
+        database.executescript("PRAGMA journal_mode = DELETE; PRAGMA user_version = 2; PRAGMA application_id = 0")
+    before = (home / "scores.sqlite").read_bytes()
+    done = calm.driver.run(home, calm.line)
+    row.injected += 1
+    row.lost += (home / "scores.sqlite").read_bytes() != before
+    assert (done.code, row.lost) == (1, 0)
+    assert done.err.count("\n") == 1
+    assert "has the old format 2" in done.err
+    assert "rename the file" in done.err
 
 
 def test_a_newer_store_is_refused_and_left_alone(calm: Calm, tmp_path: Path, tally: Tally) -> None:

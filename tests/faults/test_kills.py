@@ -1,4 +1,4 @@
-"""Killed at random moments, and the same command again: the same output, nothing lost, nothing wrong."""
+"""Commands killed at random moments and run again: the same output, with nothing lost and nothing wrong."""
 
 from __future__ import annotations
 
@@ -80,12 +80,12 @@ def test_evaluate_a_network(
 
 
 def trained(folder: Path) -> dict[str, object]:
-    """Return what a training leaves behind, but for what it says of its own time."""
-    told = json.loads((folder / "recipe.json").read_text(encoding="utf-8"))
-    facts = {name: value for name, value in told.pop("facts").items() if not name.startswith("seconds")}
-    told.pop("seconds")
+    """Return what a training run writes, except for its running times."""
+    recipe = json.loads((folder / "recipe.json").read_text(encoding="utf-8"))
+    facts = {name: value for name, value in recipe.pop("facts").items() if not name.startswith("seconds")}
+    recipe.pop("seconds")
     rest = [path for path in folder.iterdir() if path.name not in ("recipe.json", "README.md")]
-    return {**told, **facts, **{path.name: path.is_file() and path.read_bytes() for path in rest}}
+    return {**recipe, **facts, **{path.name: path.is_file() and path.read_bytes() for path in rest}}
 
 
 def killed_and_trained_again(
@@ -96,16 +96,16 @@ def killed_and_trained_again(
     assert calm.code == 0, calm.err
     while done < kills:
         out, before = folder / f"model-{tries}", done
-        asked = ["train", *line, "--out", str(out)]
+        arguments = ["train", *line, "--out", str(out)]
         for _ in range(rng.randrange(1, 4)):
-            ended = driver.run(folder / "home", asked, signal=signal.SIGKILL, after=rng.uniform(0, calm.seconds))
+            ended = driver.run(folder / "home", arguments, signal=signal.SIGKILL, after=rng.uniform(0, calm.seconds))
             assert ended.code in (KILLED, 0), ended.err
             done += ended.code == KILLED
             row.note("began again from a checkpoint", (out / ".checkpoint" / "state.json").exists())
-        again = driver.run(folder / "home", asked)
+        again = driver.run(folder / "home", arguments)
         assert again.code == 0, again.err
-        found, right = trained(out), trained(folder / "calm")
-        differ = sorted(name for name in found.keys() | right.keys() if found.get(name) != right.get(name))
+        result, right = trained(out), trained(folder / "calm")
+        differ = sorted(name for name in result.keys() | right.keys() if result.get(name) != right.get(name))
         row.wrong += len(differ)
         assert not differ, f"after {done} kills"
         row.injected += done - before
@@ -129,14 +129,14 @@ def test_train_an_ngram(driver: Driver, corpus: Path, tmp_path: Path, rounds: Ro
 
 @pytest.mark.faults
 def test_train_a_network(torch_driver: Driver, corpus: Path, tmp_path: Path, rounds: Rounds, tally: Tally) -> None:
-    options = ("embedding=8", "hidden=8", "layers=1", "batch=1000", "epochs=1", "save_every=5")
-    line = ["lstm", "-c", str(corpus), *(part for each in options for part in ("--set", each))]
+    options = ("embedding=8", "hidden=8", "layers=1", "batch_words=1000", "epochs=1", "save_every=5")
+    line = ["lstm", "-c", str(corpus), *(part for option in options for part in ("--set", option))]
     row = tally.row("SIGKILL at a random moment: train lstm")
     killed_and_trained_again(torch_driver, line, tmp_path, 12, row, seed=5)
 
 
 def test_the_program_itself(tmp_path: Path, arpa: Path, rounds: Rounds, tally: Tally) -> None:
-    """The same with a Python that starts anew, as a user starts it."""
+    """The same with a new Python process, as users start it."""
     suite, row = many_pairs(tmp_path / "many.tsv", 900), tally.row("SIGKILL at a random moment: the program as started")
     rng, line = (
         random.Random(6),
@@ -164,7 +164,7 @@ def test_the_program_itself(tmp_path: Path, arpa: Path, rounds: Rounds, tally: T
 
 
 def test_killed_after_its_last_word(driver: Driver, corpus: Path, tmp_path: Path, tally: Tally) -> None:
-    """A training that had written all, and had not yet removed its checkpoint."""
+    """A training run that was killed after writing everything, before it removed its checkpoint."""
     row, line = tally.row("SIGKILL at a random moment: train ngram"), ["train", "ngram", "-c", str(corpus), "--out"]
     assert driver.run(tmp_path, [*line, str(tmp_path / "m")]).code == 0
     before = trained(tmp_path / "m")

@@ -1,4 +1,4 @@
-"""A device whose memory does not suffice: batches are halved, and the scores are the same."""
+"""A device that runs out of memory: batches are halved, and the scores stay the same."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Rounds = Callable[[int, int], int]
 
 def suite() -> Suite:
     texts = dict.fromkeys([*TEXTS, *(f"{one} {two}" for one in SENTENCES for two in SENTENCES)])
-    return Suite("memory", tuple(Sentence(str(place), text) for place, text in enumerate(texts)))
+    return Suite("memory", tuple(Sentence(str(index), text) for index, text in enumerate(texts)))
 
 
 def limited(model: Any, most: int, row: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
@@ -30,7 +30,7 @@ def limited(model: Any, most: int, row: Any, monkeypatch: pytest.MonkeyPatch) ->
 
     class Limited(kind):  # type: ignore[misc, valid-type]
         def __call__(self, rows: Any, *others: Any) -> Any:
-            if len(rows if isinstance(rows, list) else rows.shown) > most:
+            if len(rows if isinstance(rows, list) else rows.input_ids) > most:
                 row.injected += 1
                 raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
             return forward(rows, *others)
@@ -46,18 +46,18 @@ def limited(model: Any, most: int, row: Any, monkeypatch: pytest.MonkeyPatch) ->
 def test_batches_are_halved(
     kind: str, most: int, causal_dir: Path, masked_dir: Path, monkeypatch, tmp_path: Path, tally: Tally, caplog
 ) -> None:
-    spelling = f"{kind}:{causal_dir if kind == 'causal' else masked_dir}"
-    row, calm = tally.row("CUDA out of memory, simulated"), score(suite(), spelling)
+    spec = f"{kind}:{causal_dir if kind == 'causal' else masked_dir}"
+    row, calm = tally.row("CUDA out of memory, simulated"), score(suite(), spec)
     monkeypatch.setenv("ACCEPTABILITY_HOME", str(tmp_path / "other"))
     before = row.injected
     with caplog.at_level(logging.WARNING):
-        found = score(suite(), limited(load_model(spelling), most, row, monkeypatch))
+        scores = score(suite(), limited(load_model(spec), most, row, monkeypatch))
     assert row.injected > before, "the memory was never too small"
-    row.wrong += sum(found[name] != pytest.approx(calm[name], abs=1e-4) for name in calm.values)
-    row.lost += len(calm.values) - len(found.values)
+    row.wrong += sum(scores[name] != pytest.approx(calm[name], abs=1e-4) for name in calm.values)
+    row.lost += len(calm.values) - len(scores.values)
     assert (row.lost, row.wrong) == (0, 0)
-    (said,) = [each for each in caplog.messages if "smaller batches" in each]
-    assert "does not fit into memory" in said
+    (warning,) = [message for message in caplog.messages if "smaller batches" in message]
+    assert "does not fit into memory" in warning
 
 
 def test_a_sentence_that_does_not_fit_alone_is_named(causal_dir: Path, monkeypatch, tally: Tally) -> None:

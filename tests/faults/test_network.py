@@ -1,4 +1,4 @@
-"""A download that is cut off, wrong, slow or refused; a server of a model that does everything wrong."""
+"""Downloads that break off, are wrong, slow or refused; a model server with faults of every kind."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from acceptability.api.scoring import iter_model_outputs
 from acceptability.errors import ModelError, SuiteError
-from acceptability.models.completions import Patience, Server
 from acceptability.models.remote import Remote
-from acceptability.scoring import tokens
-from acceptability.suites import catalog
-from acceptability.suites.catalog import Entry
-from acceptability.suites.fetch import contents, fetch, is_here
+from acceptability.models.remote.completions_client import CompletionsServer, RetryPolicy
+from acceptability.suites import load_catalog
+from acceptability.suites.catalog import CatalogEntry, fetch_files, is_available, read_contents
 from acceptability.types import Sentence, Suite
 from faults.harness import Tally
 from faulty_server import FAULTS, Faulty, served, truth
@@ -71,30 +70,30 @@ def site(fault: str) -> Iterator[str]:
             thread.join()
 
 
-def remote(address: str) -> Entry:
+def remote(address: str) -> CatalogEntry:
     files = {"a/plain.tsv": hashlib.sha256(CONTENT).hexdigest()}
-    return replace(catalog()[0], id="remote", folder="remote", source=address, files=files, upstream={})
+    return replace(load_catalog()[0], id="remote", folder="remote", source=address, files=files, upstream={})
 
 
 @pytest.mark.parametrize("fault", WRONG)
 def test_a_download(fault: str, own_home: Path, monkeypatch, tally: Tally) -> None:
     """An error of one line, nothing left that could be taken for the file, and the same again is right."""
     monkeypatch.delenv("ACCEPTABILITY_DATA", raising=False)
-    monkeypatch.setattr("acceptability.suites.fetch._SECONDS", 0.3)
+    monkeypatch.setattr("acceptability.suites.catalog._TIMEOUT_SECONDS", 0.3)
     row = tally.row("a download that goes wrong: cut off, wrong hash, slow, down")
     with site(fault) as address, pytest.raises(SuiteError, match="could not download .* Check the connection"):
-        fetch(remote(address))
+        fetch_files(remote(address))
     row.injected += 1
-    row.wrong += is_here(remote(address))
+    row.wrong += is_available(remote(address))
     with site("") as address:
-        row.wrong += contents(remote(address)) != {"a/plain.tsv": CONTENT}
+        row.wrong += read_contents(remote(address)) != {"a/plain.tsv": CONTENT}
     assert row.wrong == 0
 
 
 def test_a_model_behind_a_faulty_server(monkeypatch, tmp_path: Path, rounds: Rounds, tally: Tally) -> None:
     """Any faults in any order: right scores or an error; and the next run asks for what is missing alone."""
     rng, row = random.Random(21), tally.row("answers of a model's server: dropped, cut, wrong, shuffled, late")
-    suite = Suite("toy", tuple(Sentence(str(place), text) for place, text in enumerate(TEXTS)))
+    suite = Suite("toy", tuple(Sentence(str(index), text) for index, text in enumerate(TEXTS)))
     for number in range(rounds(3, 60)):
         monkeypatch.setenv("ACCEPTABILITY_HOME", str(tmp_path / str(number)))
         faults = [rng.choice(["", *FAULTS]) for _ in range(rng.randrange(1, 12))]
@@ -112,14 +111,14 @@ def test_a_model_behind_a_faulty_server(monkeypatch, tmp_path: Path, rounds: Rou
 
 
 def opened(faulty: Faulty) -> Remote:
-    """Return the model of a server, which waits for nothing in earnest."""
-    patience = Patience(timeout=30.0, tries=2, sleep=lambda _: None, chance=lambda: 1.0)
-    return Remote(Server(faulty.url, patience, connections=2), "toy", batch=2, start="server")
+    """Return the model of a server, without real waiting times."""
+    patience = RetryPolicy(timeout=30.0, tries=2, sleep=lambda _: None, jitter=lambda: 1.0)
+    return Remote(CompletionsServer(faulty.url, patience, connections=2), "toy", batch=2, start="server")
 
 
 def differing(suite: Suite, model: Remote) -> int:
     """Return how many sentences have other scores than the server's model gives them."""
     return sum(
-        said.logprobs.tolist() != pytest.approx(truth(sentence.text, "<|s|>"), abs=1e-6)
-        for sentence, said in tokens(suite, model)
+        output.logprobs.tolist() != pytest.approx(truth(sentence.text, "<|s|>"), abs=1e-6)
+        for sentence, output in iter_model_outputs(suite, model)
     )

@@ -1,4 +1,4 @@
-"""Promises that no other test would see broken: every result is signed, and nothing is sent unasked."""
+"""Promises that no other test checks: every result has a signature, and nothing is sent without a request."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from acceptability.signature import parse
+from acceptability.specs import parse_signature
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "why" / "promises.md"
@@ -76,7 +76,7 @@ def test_no_result_without_a_signature(watched: dict[str, str]) -> None:
     rows = json.loads(done.stdout)
     assert rows
     for row in rows:
-        assert {"suite", "model", "n", "acceptability"} <= set(parse(row["signature"]))
+        assert {"suite", "model", "n", "acceptability"} <= set(parse_signature(row["signature"]))
 
 
 def test_every_test_that_the_page_names_is_there() -> None:

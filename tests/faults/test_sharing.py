@@ -1,4 +1,4 @@
-"""Two and eight processes on one store, left alone or killed: every one ends with the right output."""
+"""Processes that share a store: some of them are killed, or all of them create it at the same moment."""
 
 from __future__ import annotations
 
@@ -39,15 +39,67 @@ def test_processes_on_one_store(count: int, tmp_path: Path, arpa: Path, rounds: 
         processes = [started(home) for _ in range(count)]
         time.sleep(rng.uniform(0.7, 1.5) * seconds)
         doomed = processes[: rng.randrange(0, 1 + count // 2)]
-        for each in doomed:
-            each.send_signal(signal.SIGKILL)
+        for process in doomed:
+            process.send_signal(signal.SIGKILL)
         row.injected += count
-        for each in processes:
-            out, err = each.communicate()
-            assert each.returncode == 0 or each in doomed, err
-            row.note("killed", each.returncode == -signal.SIGKILL)
-            row.wrong += each.returncode == 0 and json.loads(out) != json.loads(calm)
+        for process in processes:
+            out, err = process.communicate()
+            assert process.returncode == 0 or process in doomed, err
+            row.note("killed", process.returncode == -signal.SIGKILL)
+            row.wrong += process.returncode == 0 and json.loads(out) != json.loads(calm)
         held = stored(home)
         row.wrong += differing(held, right)
         row.lost += len(right.keys() - held.keys())
     assert (row.lost, row.wrong) == (0, 0)
+
+
+# The processes of a round are forks that wait for each other just before they open the store. Prints how many failed,
+# and with which errors, by round.
+RACE = """
+import json, multiprocessing, sys
+from pathlib import Path
+import numpy as np
+from acceptability.errors import StoreError
+from acceptability.store.scores import ScoreStore
+from acceptability.types import Query, TokenScores
+
+def race(home, index):
+    output = TokenScores("a b", ("a", "b"), ((0, 1), (2, 3)), np.array([-1.25, -index], dtype=np.float32))
+    start.wait()
+    try:
+        with ScoreStore(home / "scores.sqlite") as store:
+            for model in (f"m{index}", "shared"):
+                store.add(model, [(Query(f"{index} {number}").key, output) for number in range(3)])
+        errors.put("")
+    except StoreError as error:
+        errors.put(str(error))
+
+folder, rounds, count = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+context = multiprocessing.get_context("fork")
+for number in range(rounds):
+    start, errors = context.Barrier(count), context.SimpleQueue()
+    racers = [context.Process(target=race, args=(folder / f"home-{number}", index)) for index in range(count)]
+    for racer in racers:
+        racer.start()
+    print(json.dumps([errors.get() for _ in racers]))
+    for racer in racers:
+        racer.join()
+"""
+
+
+def test_processes_that_create_a_store(tmp_path: Path, rounds: Rounds, tally: Tally) -> None:
+    """Eight open a store that is not there yet, and add outputs: none fails, and nothing is moved aside."""
+    count, times = 8, rounds(3, 60)
+    line = [sys.executable, "-c", RACE, str(tmp_path), str(times), str(count)]
+    done = subprocess.run(line, capture_output=True, text=True, check=True, timeout=600)
+    row = tally.row("eight processes that create a store at once")
+    for number, errors in enumerate(map(json.loads, done.stdout.splitlines())):
+        home = tmp_path / f"home-{number}"
+        row.injected += count
+        row.note("failed", sum(map(bool, errors)))
+        row.note("moved aside", len(list(home.glob("*.broken-*[0-9]"))))
+        # Each adds three outputs to a model of its own, and three to one of all.
+        row.lost += 6 * count - len(stored(home))
+    assert row.injected == times * count
+    assert row.notes == {"failed": 0, "moved aside": 0}, done.stdout
+    assert row.lost == 0

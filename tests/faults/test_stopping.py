@@ -1,4 +1,4 @@
-"""Ctrl-C: one line, exit status 130, the terminal as it was, and the same command goes on."""
+"""Ctrl-C: one line, exit status 130, an unchanged terminal, and the same command resumes."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_evaluate(tmp_path: Path, arpa: Path, rounds: Rounds, tally: Tally) -> N
             line, home, lambda home=home: (home / "scores.sqlite-wal").exists() and bool(stored(home))
         )
         assert code == 130, talk
-        assert talk.count(b"stopped; what was scored is kept, and the same command goes on from there") == 1
+        assert talk.count(b"stopped; the scores so far are stored, and the same command resumes from there") == 1
         assert is_in_order(talk)
         assert is_as_before
         row.injected += 1
@@ -89,7 +89,7 @@ def test_train(tmp_path: Path, tally: Tally) -> None:
     state = tmp_path / "model" / ".checkpoint" / "state.json"
     code, talk, is_as_before = stopped([*line, str(tmp_path / "model")], tmp_path, state.exists)
     assert code == 130, talk
-    assert b"stopped; the same command goes on from the last checkpoint" in talk
+    assert b"stopped; the same command resumes from the last checkpoint" in talk
     assert is_in_order(talk)
     assert is_as_before
     assert state.exists()

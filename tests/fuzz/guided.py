@@ -12,7 +12,7 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["acceptability"]):
-    from acceptability import text as _  # noqa: F401
+    from acceptability.text import io as _  # noqa: F401
 
     from .rule import LARGEST, MEGABYTES, SECONDS, obey
     from .targets import Target, targets

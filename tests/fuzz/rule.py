@@ -24,16 +24,17 @@ class Broken(AssertionError):
 
 def obey(call: Callable[[bytes], object], data: bytes) -> bool:
     """Check the rule for one input; tell whether it gave a value."""
-    start = time.perf_counter()
+    # CPU time of this thread: on a busy machine the clock on the wall runs for others too.
+    start = time.thread_time()
     try:
         call(data)
         is_value = True
     except AcceptabilityError as error:
         is_value = False
         check_message(str(error))
-    took = time.perf_counter() - start
+    took = time.thread_time() - start
     if took > SECONDS:
-        raise Broken(f"{len(data)} bytes took {took:.1f} s; at most {SECONDS} are allowed")
+        raise Broken(f"{len(data)} bytes took {took:.1f} s of CPU time; at most {SECONDS} are allowed")
     return is_value
 
 

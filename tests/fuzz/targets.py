@@ -18,28 +18,26 @@ from pathlib import Path
 import numpy as np
 
 from acceptability import registry
-from acceptability.cli.study import _read as read_study
 from acceptability.errors import AcceptabilityError
-from acceptability.formulas import holds, parse
-from acceptability.generate.making import made
-from acceptability.generate.phenomena import paradigm_files
-from acceptability.models.arpa import Arpa
-from acceptability.models.huggingface import Checkpoint, checkpoint
-from acceptability.models.templates import read_templates
-from acceptability.models.word_vectors import read_vectors
-from acceptability.people.reading import read_responses
-from acceptability.report.again import with_suites
-from acceptability.report.browser import browser
-from acceptability.report.drawing import can_draw
-from acceptability.report.gather import Material, gather
-from acceptability.report.page import Heading, report
-from acceptability.report.rows import csv_text
-from acceptability.signature import parse as parse_signature
-from acceptability.spelling import read_located
+from acceptability.generate.generator import generate_sentences
+from acceptability.generate.phenomena import load_paradigm_files
+from acceptability.measures.predictions import formula_holds, parse_formula
+from acceptability.models.hf.loading import Checkpoint, find_checkpoint
+from acceptability.models.ngram.arpa import Arpa
+from acceptability.models.prompted.prompts import read_templates
+from acceptability.models.sentence.word_vectors import read_vectors
+from acceptability.papers import read_study as read_study
+from acceptability.people.responses import read_responses
+from acceptability.report.export import can_draw
+from acceptability.report.page import ReportHeading, build_browser, render_report
+from acceptability.report.report_data import ReportData, attach_suites, load_report_data
+from acceptability.specs import parse_model_spec
+from acceptability.specs import parse_signature as parse_signature
 from acceptability.store.scorefile import read_scores
 from acceptability.suites import load_suite
 from acceptability.suites.notation import read_marks, write_notation
 from acceptability.suites.tables import write_jsonl
+from acceptability.text.io import format_csv
 from acceptability.train.corpus import open_corpus
 from acceptability.types import Contrast, Sentence, Suite
 
@@ -102,7 +100,7 @@ def _reduction(data: bytes) -> object:
 
 
 def _located(data: bytes) -> object:
-    return read_located(text_of(data))
+    return parse_model_spec(text_of(data))
 
 
 def _marks(data: bytes) -> object:
@@ -110,13 +108,13 @@ def _marks(data: bytes) -> object:
 
 
 def _formula(data: bytes) -> object:
-    formula = parse(text_of(data))
-    assert parse(str(formula)) == formula, "a formula is not read back as it was written"
-    return holds(formula, lambda region: 1.0)
+    formula = parse_formula(text_of(data))
+    assert parse_formula(str(formula)) == formula, "a formula is not read back as it was written"
+    return formula_holds(formula, lambda region: 1.0)
 
 
 def _paradigm(data: bytes) -> object:
-    return list(islice(made(paradigm_files(str(written("mine.toml", data))), seed=0), _MADE))
+    return list(islice(generate_sentences(load_paradigm_files(str(written("mine.toml", data))), seed=0), _MADE))
 
 
 def _scores(ending: str) -> Callable[[bytes], object]:
@@ -132,8 +130,8 @@ def _corpus(ending: str) -> Callable[[bytes], object]:
 
 
 def _report(data: bytes) -> object:
-    material = gather([str(written("rows.json", data))])
-    return report(Heading("fuzzed"), material, [], None), csv_text(material.results)
+    material = load_report_data([str(written("rows.json", data))])
+    return render_report(ReportHeading("fuzzed"), material, [], None), format_csv(material.results)
 
 
 def _behind_a_report(data: bytes) -> object:
@@ -145,17 +143,17 @@ def _behind_a_report(data: bytes) -> object:
     for name, content in (("run", told), ("results", results)):
         (folder / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
     (folder / "units.json").write_bytes(data)
-    material = with_suites(gather([str(folder)]), [PAIRS])
-    return report(Heading("fuzzed"), material, [], browser(material)), _panels(material)
+    material = attach_suites(load_report_data([str(folder)]), [PAIRS])
+    return render_report(ReportHeading("fuzzed"), material, [], build_browser(material)), _panels(material)
 
 
-def _panels(material: Material) -> int:
+def _panels(material: ReportData) -> int:
     """Return how many rows all figures have, where there is what draws them."""
     if not can_draw():
         return 0
-    from acceptability.report.figures import FIGURES
+    from acceptability.report.figures import FIGURE_KINDS
 
-    return sum(len(panel.rows) for figure in FIGURES for panel in figure.panels(material))
+    return sum(len(panel.rows) for figure in FIGURE_KINDS for panel in figure.make_panels(material))
 
 
 def _signature(data: bytes) -> object:
@@ -324,7 +322,7 @@ def _checkpoint(name: str, read: Callable[[Checkpoint], object]) -> Callable[[by
         whole = {"config.json": CONFIG, "tokenizer.json": TOKENIZER, "model.safetensors": {}}
         for file, content in whole.items():
             (folder / file).write_bytes(data if file == name else json.dumps(content).encode())
-        return read(checkpoint("causal", str(folder)))
+        return read(find_checkpoint("causal", str(folder)))
 
     return reading
 
@@ -344,7 +342,10 @@ def _checkpoint_targets() -> list[Target]:
         ),
         Target(
             "tokenizers of models",
-            _checkpoint("tokenizer.json", lambda files: files.names and files.encoded(["Cats sleep."], special=True)),
+            _checkpoint(
+                "tokenizer.json",
+                lambda files: files.token_names and files.tokenize(["Cats sleep."], add_special_tokens=True),
+            ),
             (tokenizer,),
             (*_JSON, *TOKENIZER, "BPE", "Unigram", "WordPiece", "vocab", "merges", "type", "99999999"),
         ),
@@ -482,7 +483,9 @@ def targets() -> list[Target]:
             (TEMPLATES.encode(),),
             ("=", "[", '"', "{sentence}", "{", "}", "method"),
         ),
-        Target("ARPA tables", lambda data: Arpa(written("a.arpa", data)).vocabulary, (ARPA.encode(),), ("\t", "-1")),
+        Target(
+            "ARPA tables", lambda data: Arpa(written("a.arpa", data)).vocabulary_size, (ARPA.encode(),), ("\t", "-1")
+        ),
         Target(
             "word vectors",
             lambda data: read_vectors(written("vectors.txt", data)),

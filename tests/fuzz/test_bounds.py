@@ -22,25 +22,25 @@ from typing import Any
 import numpy as np
 import pytest
 
-from acceptability import comparing, registry
-from acceptability.cli.study import _read as read_study
+from acceptability import registry
+from acceptability.api import comparison
+from acceptability.api.scoring import judge
 from acceptability.errors import AcceptabilityError, CorpusError, ModelError, StoreError, SuiteError
-from acceptability.generate.lines import key_lines
-from acceptability.generate.phenomena import generated_suite
-from acceptability.generate.reading import read_paradigms
-from acceptability.models.arpa import Arpa
-from acceptability.models.word_vectors import read_vectors
-from acceptability.report.gather import gather
-from acceptability.report.latex import escaped
-from acceptability.report.rows import harmless, write_rows
-from acceptability.scoring import judge
-from acceptability.spelling import read_located
+from acceptability.generate.parser import locate_keys, read_paradigms
+from acceptability.generate.phenomena import generate_suite
+from acceptability.models.ngram.arpa import Arpa
+from acceptability.models.sentence.word_vectors import read_vectors
+from acceptability.papers import read_study
+from acceptability.report.report_data import load_report_data
+from acceptability.report.result_tables import escape_latex
+from acceptability.specs import parse_model_spec
 from acceptability.stats.bootstrap import Bootstrap
-from acceptability.store.runs import save_run, saved_runs
-from acceptability.suites import catalog, fetch, load_suite
+from acceptability.store.runs import list_saved_runs, save_run
+from acceptability.suites import catalog, load_catalog, load_suite
 from acceptability.suites.notation import read_notation
+from acceptability.text.io import escape_formulas, write_rows
 from acceptability.train import corpus
-from acceptability.train.classifiers.intermediate import read_task
+from acceptability.train.classifiers.intermediate import read_intermediate_task
 from acceptability.train.corpus import open_corpus
 
 from .rule import check_message
@@ -70,7 +70,7 @@ def test_a_nul_in_a_name_is_refused(ending: str) -> None:
 
 def test_a_name_that_is_not_utf8_is_refused() -> None:
     refused(load_suite, "a\udcff.csv", match="Rename")
-    refused(read_located, "causal:a\udcff", match="UTF-8")
+    refused(parse_model_spec, "causal:a\udcff", match="UTF-8")
 
 
 def test_an_option_that_python_cannot_hash_is_refused() -> None:
@@ -79,8 +79,8 @@ def test_an_option_that_python_cannot_hash_is_refused() -> None:
 
 
 def test_many_brackets_in_the_name_of_a_model_take_no_time() -> None:
-    refused(read_located, "x" + "(a=" * 3_000 + ")", match="cannot read")
-    refused(read_located, "x" + "(a=" * 100_000 + ")", match="more than 10,000 characters")
+    refused(parse_model_spec, "x" + "(a=" * 3_000 + ")", match="cannot read")
+    refused(parse_model_spec, "x" + "(a=" * 100_000 + ")", match="more than 10,000 characters")
 
 
 def test_many_columns_take_no_time(tmp_path: Path) -> None:
@@ -96,8 +96,8 @@ def test_a_message_about_a_file_is_one_short_line(tmp_path: Path) -> None:
 def test_examples_that_stand_for_too_much_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     long = "word " * 20_000 + "[a/*b] " * 9 + "\n"
     refused(read_notation, Path(written(tmp_path, "a.txt", long)), match="too much for one example")
-    monkeypatch.setattr("acceptability.suites.notation._MOST_CHARACTERS", 10_000)
-    refused(read_notation, Path(written(tmp_path, "b.txt", ("x " + "[a/*b] " * 9 + "\n") * 5)), match="stand for more")
+    monkeypatch.setattr("acceptability.suites.notation._MAX_CHARACTERS", 10_000)
+    refused(read_notation, Path(written(tmp_path, "b.txt", ("x " + "[a/*b] " * 9 + "\n") * 5)), match="expand to more")
 
 
 def test_contrasts_of_many_choices_are_found_soon(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_too_many_predictions_are_refused(tmp_path: Path) -> None:
     ("content", "problem"),
     [
         ("name = " + "[" * 3_000, "not TOML"),
-        ("name" + ".a" * 1_000 + " = 1", "inside each other"),
+        ("name" + ".a" * 1_000 + " = 1", "nested more than"),
         ("name = " + "1" * 5_000, "not TOML"),
         ('name = "a"\nword = [1]\nparadigm = [{}]', "a word is 1"),
         (PARADIGM.replace("count = 5", "count = 99999999999999"), "at most 1,000,000"),
@@ -153,7 +153,7 @@ f = ["1", "0"]
 
 
 def test_a_crossing_in_which_nothing_fits_ends(tmp_path: Path) -> None:
-    refused(generated_suite, written(tmp_path, "a.toml", NOTHING_FITS), match="no word fits the slot 'b'")
+    refused(generate_suite, written(tmp_path, "a.toml", NOTHING_FITS), match="no word fits the slot 'b'")
 
 
 def test_a_number_is_not_taken_from_a_gender() -> None:
@@ -162,26 +162,28 @@ def test_a_number_is_not_taken_from_a_gender() -> None:
 
 
 def test_only_newlines_end_a_line_of_a_paradigm() -> None:
-    assert key_lines('name = "a\u2028b\x0c"\ntitle = "b"\r\ntags = 1')[("tags",)] == 3
+    assert locate_keys('name = "a\u2028b\x0c"\ntitle = "b"\r\ntags = 1')[("tags",)] == 3
 
 
 def test_a_small_archive_does_not_fill_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    entry = replace(next(iter(catalog())), id="bomb", folder="bomb", files={"a.csv": hashlib.sha256(b"").hexdigest()})
+    entry = replace(
+        next(iter(load_catalog())), id="bomb", folder="bomb", files={"a.csv": hashlib.sha256(b"").hexdigest()}
+    )
     (tmp_path / "bomb").mkdir()
     (tmp_path / "bomb" / "a.csv.gz").write_bytes(gzip.compress(b"\0" * 2_000_000))
     monkeypatch.setenv("ACCEPTABILITY_DATA", str(tmp_path))
-    monkeypatch.setattr(fetch, "_MOST_BYTES", 1_000_000)
-    refused(fetch.contents, entry, match="more than 1,000,000 bytes")
+    monkeypatch.setattr(catalog, "_MAX_BYTES", 1_000_000)
+    refused(catalog.read_contents, entry, match="more than 1,000,000 bytes")
 
 
 def test_a_member_that_lies_about_its_size_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("../../a.csv", b"x" * 2_000_000)
-    assert len(fetch._member(tmp_path / "a.zip", "a.csv")) == 2_000_000
+    assert len(catalog._read_zip_member(tmp_path / "a.zip", "a.csv")) == 2_000_000
     assert list(tmp_path.rglob("*.csv")) == []
-    monkeypatch.setattr(fetch, "_MOST_BYTES", 1_000_000)
+    monkeypatch.setattr(catalog, "_MAX_BYTES", 1_000_000)
     with pytest.raises(ValueError, match="larger than any suite"):
-        fetch._member(tmp_path / "a.zip", "a.csv")
+        catalog._read_zip_member(tmp_path / "a.zip", "a.csv")
 
 
 def test_packed_text_of_one_endless_line_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,7 +222,7 @@ def test_arrays_that_lie_about_their_size_are_refused(tmp_path: Path, monkeypatc
     words = array((2,), np.array(["a", "b"]).tobytes(), "<U1")
     lying = arrays(tmp_path / "a.npz", words=words, vectors=array((10, 10**10), b""))
     refused(read_vectors, lying, match="and has fewer")
-    monkeypatch.setattr("acceptability.models.word_vectors._MOST_BYTES", 1_000)
+    monkeypatch.setattr("acceptability.models.sentence.word_vectors._MAX_UNPACKED_BYTES", 1_000)
     small = arrays(tmp_path / "b.npz", words=words, vectors=array((2, 10_000), b"\0" * 80_000))
     refused(read_vectors, small, match="would unpack to 80,128 bytes")
 
@@ -252,14 +254,14 @@ def test_one_text_many_times_in_a_small_table_does_not_fill_the_memory(
 
 @pytest.mark.parametrize("option", ["trust_remote_code=True", "dtype='float32', trust_remote_code=True"])
 def test_a_study_in_a_file_cannot_let_a_model_run_code(option: str, tmp_path: Path) -> None:
-    for model in (f"causal:x({option})", f"asking:causal:x({option})(method='yes_no')"):
+    for model in (f"causal:x({option})", f"prompted:causal:x({option})(method='yes_no')"):
         study = f"suites = ['starter']\nmodels = [{json.dumps(model)}]\n"
         refused(read_study, Path(written(tmp_path, "a.toml", study)), match="a file cannot let .* run its own code")
 
 
 def test_too_many_draws_are_refused() -> None:
     refused(Bootstrap, 2_000_000_000, match="from 40 to 10,000,000")
-    refused(comparing.Tests, Bootstrap(), 10**14, match="from 0 to 10,000,000")
+    refused(comparison.SignificanceTest, Bootstrap(), 10**14, match="from 0 to 10,000,000")
 
 
 def test_an_option_that_is_computed_is_refused_in_plain_words() -> None:
@@ -270,21 +272,21 @@ def test_a_damaged_file_of_a_task_is_refused(tmp_path: Path) -> None:
     packed = bytearray(gzip.compress(b"premise\thypothesis\tlabel\n" * 99))
     packed[15] ^= 255
     (tmp_path / "a.tsv.gz").write_bytes(packed)
-    refused(read_task, tmp_path / "a.tsv.gz", match="cannot read")
+    refused(read_intermediate_task, tmp_path / "a.tsv.gz", match="cannot read")
 
 
 def test_a_run_whose_id_leads_elsewhere_is_not_read(own_home: Path) -> None:
     run = save_run("evaluate", "", [], [], [])
     path = run.folder / "run.json"
     path.write_text(path.read_text(encoding="utf-8").replace(run.id, "../../elsewhere"), encoding="utf-8")
-    runs, problems = saved_runs()
+    runs, problems = list_saved_runs()
     assert runs == []
     assert "its id is '../../elsewhere'" in problems[0]
 
 
 def test_what_was_typed_need_not_be_utf8(own_home: Path) -> None:
     run = save_run("evaluate", "a\udcff", [{"suite": "\udcff"}], [], [])
-    assert saved_runs()[0][0].arguments == "a\udcff"
+    assert list_saved_runs()[0][0].arguments == "a\udcff"
     assert json.loads((run.folder / "results.json").read_text(encoding="utf-8")) == [{"suite": "\udcff"}]
 
 
@@ -295,18 +297,18 @@ def test_rows_of_another_form_are_no_report(tmp_path: Path) -> None:
         ({"model": []}, r"model is \[\]"),
         ({"n": True}, "n is"),
     ):
-        refused(gather, [written(tmp_path, "a.json", json.dumps([row | changed]))], match=problem)
-    assert gather([written(tmp_path, "b.json", json.dumps([row]))]).signatures == []
+        refused(load_report_data, [written(tmp_path, "a.json", json.dumps([row | changed]))], match=problem)
+    assert load_report_data([written(tmp_path, "b.json", json.dumps([row]))]).signatures == []
 
 
 @pytest.mark.parametrize("cell", ["=1+1", "+1a", "-x", "@x", "\t=1", " =1", "\u200b=1", "＝1", "\n=1", "\0=1"])
 def test_no_cell_of_a_sheet_is_a_formula(cell: str) -> None:
-    assert str(harmless(cell)).startswith("'")
+    assert str(escape_formulas(cell)).startswith("'")
 
 
 def test_nothing_in_a_latex_table_is_a_command() -> None:
-    assert "\\input" not in escaped("\\input{/etc/passwd} $x$ & % ~ ^ # _ {}\n\\end{table}")
-    assert "\\end" not in escaped("\\end{table}")
+    assert "\\input" not in escape_latex("\\input{/etc/passwd} $x$ & % ~ ^ # _ {}\n\\end{table}")
+    assert "\\end" not in escape_latex("\\end{table}")
 
 
 class Harm:
@@ -349,11 +351,11 @@ def test_an_error_on_the_command_line_is_one_line_without_commands_to_the_termin
 def test_a_damaged_store_of_runs_is_told(own_home: Path) -> None:
     run = save_run("evaluate", "", [], [], [])
     (run.folder / "results.json").write_text("[" * 100_000)
-    refused(gather, [run.id])
-    from acceptability.serve.reports import rows_of
+    refused(load_report_data, [run.id])
+    from acceptability.serve.browsing import read_rows
 
     with pytest.raises(StoreError, match="is damaged"):
-        rows_of(run, "results")
+        read_rows(run, "results")
 
 
 def test_brackets_without_end_in_a_row_of_json_are_refused(tmp_path: Path) -> None:

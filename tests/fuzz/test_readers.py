@@ -29,7 +29,7 @@ def _generated(target: Target, count: Count) -> None:
     """Try inputs of hypothesis, in rounds, until the time is up."""
 
     @settings(
-        max_examples=count.round, deadline=None, database=None, derandomize=False, print_blob=True,
+        max_examples=count.round, database=None, derandomize=False, print_blob=True,
         suppress_health_check=list(HealthCheck),
     )  # fmt: skip
     @given(made(target))

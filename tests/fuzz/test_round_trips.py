@@ -14,18 +14,16 @@ import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
+from acceptability.api.evaluation import evaluate
 from acceptability.errors import AcceptabilityError, SuiteError
-from acceptability.measuring import evaluate
-from acceptability.report.again import with_suites
-from acceptability.report.browser import browser
-from acceptability.report.gather import gather
-from acceptability.report.page import Heading, report
-from acceptability.report.rows import write_rows
-from acceptability.store.runs import save_run, unit_rows
-from acceptability.store.said import Store
+from acceptability.report.page import ReportHeading, build_browser, render_report
+from acceptability.report.report_data import attach_suites, load_report_data
+from acceptability.store.runs import collect_unit_rows, save_run
 from acceptability.store.scorefile import read_scores
+from acceptability.store.scores import ScoreStore
 from acceptability.suites import load_suite
 from acceptability.suites.tables import write_jsonl
+from acceptability.text.io import write_rows
 from acceptability.types import Contrast, Query, Sentence, Suite, TokenScores
 
 from .counting import SECONDS_EACH, counted
@@ -80,9 +78,9 @@ def through_jsonl(text: str, folder: Path) -> str:
 def through_the_store(text: str, folder: Path) -> str:
     query = Query(text)
     said = TokenScores(text, (text, f"{text}x"), ((0, 1), (0, len(text))), np.array([-1.5, -2.5], np.float32))
-    with Store(folder / "store") as store:
+    with ScoreStore(folder / "store") as store:
         store.add("model", [(query.key, said)])
-        ((place, found),) = store.known("model", [query.key], lambda place: text)
+        ((place, found),) = store.iter_known("model", [query.key], lambda place: text)
     assert place == 0
     assert (found.text, found.tokens, found.offsets) == (text, said.tokens, said.offsets)
     (folder / "store").unlink()
@@ -93,7 +91,7 @@ def through_a_run(text: str, folder: Path) -> str:
     results = evaluate(pair(text), ["uniform"], measures=["PairAccuracy"])
     assert results[0].units is not None
     assert results[0].units.tags[0]["text"] == text
-    run = save_run("evaluate", text, [each.row() for each in results], unit_rows(results), ["s"])
+    run = save_run("evaluate", text, [each.row() for each in results], collect_unit_rows(results), ["s"])
     with (run.folder / "units.csv").open(encoding="utf-8", newline="") as lines:
         assert next(iter(csv.DictReader(lines)))["tag/text"] == text
     return str(json.loads((run.folder / "units.json").read_text(encoding="utf-8"))[0]["tag/text"])
@@ -103,9 +101,9 @@ def through_a_report(text: str, folder: Path) -> str:
     suite = pair(text)
     results = evaluate(suite, ["uniform"], measures=["PairAccuracy"])
     signed = [each.signature for each in results]
-    run = save_run("evaluate", "", [each.row() for each in results], unit_rows(results), signed)
-    material = with_suites(gather([run.id]), [suite])
-    page = report(Heading(text), material, [], browser(material))
+    run = save_run("evaluate", "", [each.row() for each in results], collect_unit_rows(results), signed)
+    material = attach_suites(load_report_data([run.id]), [suite])
+    page = render_report(ReportHeading(text), material, [], build_browser(material))
     found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
     assert found is not None
     told = json.loads(found[1])
@@ -157,7 +155,7 @@ def test_a_sentence_comes_back_as_it_went_in(way: str, tmp_path: Path) -> None:
 
 
 def _rounds(one: Any, count: Any) -> None:
-    many = settings(max_examples=100 if SECONDS_EACH else 20, deadline=None, database=None,
+    many = settings(max_examples=100 if SECONDS_EACH else 20, database=None,
                     suppress_health_check=list(HealthCheck))(given(any_text)(one))  # fmt: skip
     number = 0
     while number == 0 or count.seconds < SECONDS_EACH / 3:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
-from acceptability.home import home
+from acceptability.paths import home_folder
 
 from .counting import SECONDS_EACH, Count, counted
 from .inputs import HOSTILE
@@ -66,15 +66,14 @@ bodies = (
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     from fastapi.testclient import TestClient
 
-    from acceptability.serve.app import application
-    from acceptability.serve.limits import Limits
-    from acceptability.serve.settings import Settings
+    from acceptability.serve.app import create_app
+    from acceptability.serve.security import Limits, Settings
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ACCEPTABILITY_HOME", str(tmp_path_factory.mktemp("server")))
         limits = Limits(per_minute=10**9, jobs=10**9, upload_bytes=100_000)
         told = Settings("127.0.0.1", 0, None, ("trigram", "uniform"), limits)
-        with TestClient(application(told), base_url="http://127.0.0.1:8765", follow_redirects=False) as found:
+        with TestClient(create_app(told), base_url="http://127.0.0.1:8765", follow_redirects=False) as found:
             yield found
 
 
@@ -102,7 +101,7 @@ def _rounds(one: Any, count: Count) -> None:
 
 def _settings(count: Count) -> settings:
     checks = list(HealthCheck)
-    return settings(max_examples=count.round, deadline=None, database=None, suppress_health_check=checks)
+    return settings(max_examples=count.round, database=None, suppress_health_check=checks)
 
 
 def test_whatever_is_sent_to_the_api_is_answered_or_refused(client: Any) -> None:
@@ -203,7 +202,7 @@ def test_a_table_of_any_text_comes_back_as_it_went_in(client: Any) -> None:
             break
         time.sleep(0.1)
     assert job["state"] == "done", job
-    kept = (home() / "runs" / job["run"] / "sentences.jsonl").read_text(encoding="utf-8").split("\n")
+    kept = (home_folder() / "runs" / job["run"] / "sentences.jsonl").read_text(encoding="utf-8").split("\n")
     assert [json.loads(line)["text"] for line in kept if line] == texts
 
 

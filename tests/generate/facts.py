@@ -1,4 +1,4 @@
-"""What a reader knows about the words of the polarity paradigms; written apart from the lexicon, to check it.
+"""The words of the polarity paradigms, written independently of the lexicon in order to check it.
 
 Nouns stand under what they denote, verbs with what can be done so. Nothing here is read by the package.
 """

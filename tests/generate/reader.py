@@ -1,4 +1,4 @@
-"""Reads sentences of the polarity paradigms from their text alone, and tells what is wrong with them.
+"""A parser of the sentences of the polarity paradigms, from their text alone, which reports their faults.
 
 It knows nothing of the generator: it has its own words (``facts``), its own inflection, and a small grammar of clauses.
 It checks agreement of subject and verb, of determiner and noun, the form after an auxiliary, a and an, and whether one
@@ -91,7 +91,7 @@ def _forms(verb: str) -> dict[str, set[str]]:
 
 def _verbs() -> dict[str, list[tuple[str, str, set[str]]]]:
     """Return, for each first word, the verb, what follows it, and what the form can be."""
-    names = {each for words in facts.VERBS.values() for each in words.split()}
+    names = {word for words in facts.VERBS.values() for word in words.split()}
     names |= set(facts.SAYING.split()) | set(facts.ASKING.split())
     found: dict[str, list[tuple[str, str, set[str]]]] = {}
     for name in sorted(names):
@@ -105,9 +105,9 @@ NOUNS = _nouns()
 VERBS = _verbs()
 TAKES = {
     name: {kind for kind, words in facts.VERBS.items() if name in words.split()}
-    for name in {each for words in facts.VERBS.values() for each in words.split()}
+    for name in {word for words in facts.VERBS.values() for word in words.split()}
 }
-CLAUSES = {(each, "that") for each in facts.SAYING.split()} | {(each, "whether") for each in facts.ASKING.split()}
+CLAUSES = {(word, "that") for word in facts.SAYING.split()} | {(word, "whether") for word in facts.ASKING.split()}
 MORE = set(facts.MORE_THAN_ER.split())
 PLAIN = set(facts.ADJECTIVES.split())
 
@@ -122,7 +122,7 @@ def _superlative(adjective: str) -> str:
     return adjective + (adjective[-1] if adjective in ("big", "sad", "thin", "hot") else "") + "est"
 
 
-ADJECTIVES = PLAIN | {_superlative(each) for each in PLAIN - MORE}
+ADJECTIVES = PLAIN | {_superlative(word) for word in PLAIN - MORE}
 
 
 class Reader:
@@ -134,9 +134,9 @@ class Reader:
         self.is_question = text.endswith("?")
         self.tokens = re.findall(r"[\w'-]+|,", text[:-1].lower())
         self.place = 0
-        for one, two in zip(self.tokens, self.tokens[1:], strict=False):
-            if one == two:
-                raise Fault(f"{one!r} comes twice")
+        for first, second in zip(self.tokens, self.tokens[1:], strict=False):
+            if first == second:
+                raise Fault(f"{first!r} comes twice")
 
     def sentence(self) -> None:
         if self.is_question:
@@ -297,7 +297,7 @@ class Reader:
 
 
 def fault(text: str) -> str | None:
-    """Return what is wrong with a sentence, or None."""
+    """Return the fault of a sentence, or None."""
     try:
         Reader(text).sentence()
     except Fault as error:

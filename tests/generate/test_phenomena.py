@@ -1,4 +1,4 @@
-"""The other files that come with the package: attractors, distractors, fillers, and CoLA's targeted sets."""
+"""The other built-in paradigm files: attractors, distractors, fillers, and CoLA's targeted sets."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections import Counter
 
 import pytest
 
-from acceptability.errors import SpellingError, UnknownName
-from acceptability.generate.phenomena import generated_suite, paradigms, titles
-from acceptability.review import review
+from acceptability.api.review import review
+from acceptability.errors import SpecError, UnknownName
+from acceptability.generate.phenomena import generate_paradigms, generate_suite, list_titles
 from acceptability.suites import load_suite
 
 
@@ -17,27 +17,27 @@ from acceptability.suites import load_suite
     ("name", "sentences", "pairs"), [("agreement", 8, 4), ("reflexives", 8, 4), ("filler-gap", 4, 4)]
 )
 def test_a_phenomenon_has_contrasts_that_differ_in_one_factor(name: str, sentences: int, pairs: int) -> None:
-    suite = generated_suite(name, seed=3, count=20)
-    sets = Counter(each.tags["set"] for each in suite.sentences)
+    suite = generate_suite(name, seed=3, count=20)
+    sets = Counter(sentence.tags["set"] for sentence in suite.sentences)
     assert set(sets.values()) == {sentences}
-    assert set(Counter(each.tags["set"] for each in suite.contrasts).values()) == {pairs}
-    assert sum(each.label for each in suite.sentences) * 2 == len(suite.sentences)
-    found = {each.kind for each in review(suite)}
+    assert set(Counter(contrast.tags["set"] for contrast in suite.contrasts).values()) == {pairs}
+    assert sum(sentence.label for sentence in suite.sentences) * 2 == len(suite.sentences)
+    found = {finding.kind for finding in review(suite)}
     assert not found & {"identical pair", "label against contrast", "duplicate", "damaged text"}
 
 
 def test_agreement_is_with_the_subject_and_not_with_the_attractor() -> None:
-    for each in generated_suite("agreement", seed=4, count=30).sentences:
-        assert each.label == int(each.tags["subject"] == each.tags["verb"])
-        if each.id.startswith("agreement/copula"):
-            assert {"sg": " is ", "pl": " are "}[each.tags["verb"]] in each.text, each.text
+    for sentence in generate_suite("agreement", seed=4, count=30).sentences:
+        assert sentence.label == int(sentence.tags["subject"] == sentence.tags["verb"])
+        if sentence.id.startswith("agreement/copula"):
+            assert {"sg": " is ", "pl": " are "}[sentence.tags["verb"]] in sentence.text, sentence.text
 
 
 def test_reflexives_agree_with_the_subject_of_their_clause() -> None:
-    for each in generated_suite("reflexives", seed=4, count=30).sentences:
-        if each.tags["feature"] == "number":
-            assert each.text.endswith("themselves.") == (each.tags["reflexive"] == "pl")
-            assert each.label == int(each.tags["antecedent"] == each.tags["reflexive"])
+    for sentence in generate_suite("reflexives", seed=4, count=30).sentences:
+        if sentence.tags["feature"] == "number":
+            assert sentence.text.endswith("themselves.") == (sentence.tags["reflexive"] == "pl")
+            assert sentence.label == int(sentence.tags["antecedent"] == sentence.tags["reflexive"])
 
 
 SETS = {
@@ -95,7 +95,7 @@ def agreement(text: str) -> str:
     for name, pattern in reversed(PREDICATES.items()):
         found = re.fullmatch(rf"(.*?) ({pattern}) \.", text)
         if found:
-            subject = next(sort for sort, each in SUBJECTS.items() if re.fullmatch(each, found[1]))
+            subject = next(sort for sort, pattern in SUBJECTS.items() if re.fullmatch(pattern, found[1]))
             number = "sg" if found[2].split()[0].endswith("s") else "pl"
             return f"{subject} + {name} {number}"
     return text
@@ -106,21 +106,21 @@ def agreement(text: str) -> str:
 def test_a_targeted_set_has_the_size_the_labels_and_the_structures_of_the_published_one(name: str) -> None:
     structure = {"svo": svo, "wh": wh, "causative": causative, "sv-agreement": agreement, "reflexive": reflexive}[name]
     suite, size, acceptable = SETS[name]
-    ours = generated_suite(f"targeted/{name}", seed=1).sentences
+    ours = generate_suite(f"targeted/{name}", seed=1).sentences
     theirs = load_suite(suite).sentences
     assert len(ours) == len(theirs) == size
-    assert sum(each.label for each in ours) == sum(each.label for each in theirs) == acceptable
-    counts = [Counter((structure(tokens(each.text)), each.label) for each in rows) for rows in (ours, theirs)]
+    assert sum(row.label for row in ours) == sum(row.label for row in theirs) == acceptable
+    counts = [Counter((structure(tokens(row.text)), row.label) for row in rows) for rows in (ours, theirs)]
     assert counts[0] == counts[1]
 
 
 def test_everything_has_a_title_and_a_wrong_name_a_suggestion() -> None:
-    assert all(titles().values())
+    assert all(list_titles().values())
     with pytest.raises(UnknownName, match="Did you mean 'agreement'"):
-        paradigms("agreemnt")
-    with pytest.raises(SpellingError, match="leave --count away"):
-        paradigms("targeted/svo", count=3)
-    with pytest.raises(SpellingError, match="leave --paper-counts away"):
-        paradigms("agreement", paper_counts=True)
-    with pytest.raises(SpellingError, match="seed is -1"):
-        next(paradigms("agreement", seed=-1))
+        generate_paradigms("agreemnt")
+    with pytest.raises(SpecError, match="omit --count"):
+        generate_paradigms("targeted/svo", count=3)
+    with pytest.raises(SpecError, match="omit --paper-counts"):
+        generate_paradigms("agreement", paper_counts=True)
+    with pytest.raises(SpecError, match="seed is -1"):
+        next(generate_paradigms("agreement", seed=-1))

@@ -27,12 +27,12 @@ def counts(*arguments: str) -> tuple[int, ...]:
     assert done.exit_code == 0, done.output
     rows = json.loads(done.stdout)
     assert {row["n"] for row in rows} == {2365}
-    found = [row["value"] * row["n"] for row in rows]
-    assert found == pytest.approx([round(each) for each in found], abs=1e-6)
-    return tuple(round(each) for each in found)
+    results = [row["value"] * row["n"] for row in rows]
+    assert results == pytest.approx([round(count) for count in results], abs=1e-6)
+    return tuple(round(count) for count in results)
 
 
-def asked(extra: str = "") -> list[str]:
+def measure_options(extra: str = "") -> list[str]:
     measures = ["PairAccuracy", *(f"ADC(delta={delta}{extra})" for delta in (0.5, 1, 5))]
     return [part for measure in measures for part in ("--measure", measure)]
 
@@ -41,7 +41,7 @@ def asked(extra: str = "") -> list[str]:
 def test_bert(model: str, data: Path) -> None:
     kind = model.rpartition("_")[2]
     path = data / "li_adger" / "output" / f"bert_{kind}_results_li-adger_sentences.csv"
-    assert counts("--scores", str(path), "--columns", f"id=id,score={model}", *asked()) == TABLE_1[model]
+    assert counts("--scores", str(path), "--columns", f"id=id,score={model}", *measure_options()) == TABLE_1[model]
 
 
 @pytest.mark.parametrize("model", ["slor", "logProb"])
@@ -52,13 +52,13 @@ def test_trigram_from_the_published_z_columns(model: str, data: Path) -> None:
         for member in ("gramm", "ungramm")
         for part in ("--columns", f"id={member}_id,score={model}_zscores_{member}")
     ]
-    found = counts("--scores", str(path), *columns, *asked(", standardise=False"))
-    assert found == TABLE_1[model]
+    results = counts("--scores", str(path), *columns, *measure_options(", standardise=False"))
+    assert results == TABLE_1[model]
 
 
 def test_the_literal_sign_loses_the_two_identical_pairs(data: Path) -> None:
     path = data / "li_adger" / "output" / "bert_mlm_results_li-adger_sentences.csv"
     literal = [part for delta in (0.5, 1, 5) for part in ("--measure", f"ADC(delta={delta}, tie='literal')")]
     model = "bert-base-uncased_mlm"
-    found = counts("--scores", str(path), "--columns", f"id=id,score={model}", *literal)
-    assert found == tuple(count - 2 for count in TABLE_1[model][1:])
+    results = counts("--scores", str(path), "--columns", f"id=id,score={model}", *literal)
+    assert results == tuple(count - 2 for count in TABLE_1[model][1:])

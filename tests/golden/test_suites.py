@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from acceptability.suites import catalog, load_suite
+from acceptability.suites import load_catalog, load_suite
 
 pytestmark = pytest.mark.usefixtures("data")
 
@@ -16,7 +16,7 @@ GOLDEN = json.loads(Path(__file__).with_name("sentences.json").read_text(encodin
 
 
 def test_every_published_suite_has_golden_sentences() -> None:
-    assert set(GOLDEN) == {entry.id for entry in catalog() if entry.folder}
+    assert set(GOLDEN) == {entry.id for entry in load_catalog() if entry.folder}
 
 
 # The largest two, of 340,000 contrasts each, have their counts checked in the contracts.
@@ -24,23 +24,25 @@ LARGE = ("marvin_linzen2018/current", "marvin_linzen2018/emnlp2018")
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(each, marks=[pytest.mark.slow] if each in LARGE else []) for each in GOLDEN]
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in LARGE else []) for name in GOLDEN]
 )
 def test_first_middle_and_last_sentence(name: str) -> None:
     sentences = load_suite(name).sentences
-    shown = (sentences[0], sentences[len(sentences) // 2], sentences[-1])
-    assert [[each.id, each.text, each.label] for each in shown] == GOLDEN[name]
+    chosen = (sentences[0], sentences[len(sentences) // 2], sentences[-1])
+    assert [[sentence.id, sentence.text, sentence.label] for sentence in chosen] == GOLDEN[name]
 
 
 def test_li_adger() -> None:
     suite = load_suite("li_adger")
-    assert [each.id for each in suite.sentences if each.rating is None] == ["ch6.93.*.01", "ch6.93.g.09"]
-    assert Counter(each.tags["source"] for each in suite.sentences) == {"LI": 2400, "Adger": 1778}
-    assert Counter(each.tags["source"] for each in suite.contrasts) == {"LI": 1174, "Adger": 1191}
-    assert len({each.tags["type"] for each in suite.sentences}) == 522
-    assert sum(each.label for each in suite.sentences if each.tags["source"] == "LI") == 1192
+    assert [sentence.id for sentence in suite.sentences if sentence.rating is None] == ["ch6.93.*.01", "ch6.93.g.09"]
+    assert Counter(sentence.tags["source"] for sentence in suite.sentences) == {"LI": 2400, "Adger": 1778}
+    assert Counter(contrast.tags["source"] for contrast in suite.contrasts) == {"LI": 1174, "Adger": 1191}
+    assert len({sentence.tags["type"] for sentence in suite.sentences}) == 522
+    assert sum(sentence.label for sentence in suite.sentences if sentence.tags["source"] == "LI") == 1192
     texts = suite.by_id
-    assert [each.id for each in suite.contrasts if texts[each.better].text == texts[each.worse].text] == [
+    assert [
+        contrast.id for contrast in suite.contrasts if texts[contrast.better].text == texts[contrast.worse].text
+    ] == [
         "34.4.boskovic.4c.g.01 > 34.4.boskovic.3c.*.01",
         "ch8.62.g.06 > ch8.64.*.06",
     ]
@@ -49,71 +51,77 @@ def test_li_adger() -> None:
 def test_cola() -> None:
     shares = {"cola/train": 0.704, "cola/in_domain_dev": 0.693, "cola/out_of_domain_dev": 0.686}
     for name, share in shares.items():
-        labels = [each.label for each in load_suite(name).sentences]
+        labels = [sentence.label for sentence in load_suite(name).sentences]
         assert round(sum(labels) / len(labels), 3) == share
     analysis = load_suite("cola/analysis")
-    assert Counter(each.tags["domain"] for each in analysis.sentences) == {"in": 527, "out": 516}
+    assert Counter(sentence.tags["domain"] for sentence in analysis.sentences) == {"in": 527, "out": 516}
     assert sum(name.startswith("major/") for name in analysis.tag_names) == 15
     assert sum(name.startswith("minor/") for name in analysis.tag_names) == 63
 
 
 def test_blimp() -> None:
     suite = load_suite("blimp")
-    assert set(Counter(each.tags["paradigm"] for each in suite.contrasts).values()) == {1000}
-    assert len({each.tags["paradigm"] for each in suite.contrasts}) == 67
-    assert len({each.tags["phenomenon"] for each in suite.contrasts}) == 12
+    assert set(Counter(contrast.tags["paradigm"] for contrast in suite.contrasts).values()) == {1000}
+    assert len({contrast.tags["paradigm"] for contrast in suite.contrasts}) == 67
+    assert len({contrast.tags["phenomenon"] for contrast in suite.contrasts}) == 12
     texts = suite.by_id
     same = Counter(
-        each.tags["paradigm"] for each in suite.contrasts if texts[each.better].text == texts[each.worse].text
+        contrast.tags["paradigm"]
+        for contrast in suite.contrasts
+        if texts[contrast.better].text == texts[contrast.worse].text
     )
     assert same == {"passive_1": 2, "principle_A_case_2": 5}
 
 
 def test_npi() -> None:
     suite = load_suite("npi")
-    assert len({each.text for each in suite.sentences}) == 107395
-    for each in suite.sentences:
-        licensor, scope, present = (each.tags[name] == "1" for name in ("licensor", "scope", "npi_present"))
-        assert each.label == (not present or (licensor and scope))
-    sizes = Counter(each.tags["set"] for each in suite.sentences)
+    assert len({sentence.text for sentence in suite.sentences}) == 107395
+    for sentence in suite.sentences:
+        licensor, scope, present = (sentence.tags[name] == "1" for name in ("licensor", "scope", "npi_present"))
+        assert sentence.label == (not present or (licensor and scope))
+    sizes = Counter(sentence.tags["set"] for sentence in suite.sentences)
     assert {size for name, size in sizes.items() if not name.startswith("simplequestions/")} == {8}
     assert {size for name, size in sizes.items() if name.startswith("simplequestions/")} == {4}
-    assert sum(each.label for each in load_suite("npi/wilcox").sentences) == 52
-    environments = {each.tags["environment"] for each in load_suite("npi/pairs").contrasts}
-    assert environments == {each.tags["environment"] for each in suite.sentences}
+    assert sum(sentence.label for sentence in load_suite("npi/wilcox").sentences) == 52
+    environments = {contrast.tags["environment"] for contrast in load_suite("npi/pairs").contrasts}
+    assert environments == {sentence.tags["environment"] for sentence in suite.sentences}
 
 
 def test_hu_reflexive() -> None:
     suite = load_suite("hu_reflexive")
-    assert set(Counter(each.tags["class"] for each in suite.sentences).values()) == {6000}
-    assert all(each.text[slice(*each.regions["target"])] == each.tags["pronoun"] for each in suite.sentences)
-    wrong = [each for each in suite.sentences if int(each.tags["grammatical"]) != each.label]
+    assert set(Counter(sentence.tags["class"] for sentence in suite.sentences).values()) == {6000}
+    assert all(
+        sentence.text[slice(*sentence.regions["target"])] == sentence.tags["pronoun"] for sentence in suite.sentences
+    )
+    wrong = [sentence for sentence in suite.sentences if int(sentence.tags["grammatical"]) != sentence.label]
     assert len(wrong) == 1120
-    assert {(each.tags["experiment"], each.tags["pronoun"]) for each in wrong} == {("exp1a-ml-rc", "themselves")}
+    assert {(sentence.tags["experiment"], sentence.tags["pronoun"]) for sentence in wrong} == {
+        ("exp1a-ml-rc", "themselves")
+    }
 
 
 def test_syntaxgym() -> None:
     suite = load_suite("syntaxgym")
-    assert len({each.tags["suite"] for each in suite.sentences}) == 34
-    assert len({each.tags["set"] for each in suite.sentences}) == 842
-    assert all("prediction" in each.tags for each in suite.sentences)
-    assert not any("  " in each.text or " ," in each.text for each in suite.sentences)
+    assert len({sentence.tags["suite"] for sentence in suite.sentences}) == 34
+    assert len({sentence.tags["set"] for sentence in suite.sentences}) == 842
+    assert all("prediction" in sentence.tags for sentence in suite.sentences)
+    assert not any("  " in sentence.text or " ," in sentence.text for sentence in suite.sentences)
     assert all(
-        each.text[start:end].strip() == each.text[start:end]
-        for each in suite.sentences
-        for start, end in each.regions.values()
+        sentence.text[start:end].strip() == sentence.text[start:end]
+        for sentence in suite.sentences
+        for start, end in sentence.regions.values()
     )
 
 
 def test_agreement_sets() -> None:
     for name in ("gulordava2018/english", "gulordava2018/hebrew", "linzen2016_filtered"):
         suite = load_suite(name)
-        for each in suite.contrasts[::50]:
-            good, bad = suite.by_id[each.better], suite.by_id[each.worse]
+        for contrast in suite.contrasts[::50]:
+            good, bad = suite.by_id[contrast.better], suite.by_id[contrast.worse]
             start, end = good.regions["target"]
             assert good.text[:start] == bad.text[:start]
             assert good.text[start:end] != bad.text[slice(*bad.regions["target"])]
-    assert Counter(each.tags["type"] for each in load_suite("gulordava2018/english").contrasts) == {
+    assert Counter(contrast.tags["type"] for contrast in load_suite("gulordava2018/english").contrasts) == {
         "generated": 369,
         "original": 41,
     }
@@ -121,29 +129,31 @@ def test_agreement_sets() -> None:
 
 @pytest.mark.slow
 def test_targeted_sets() -> None:
-    tests = Counter(each.tags["phenomenon"] for each in load_suite("marvin_linzen2018/current").contrasts)
+    tests = Counter(contrast.tags["phenomenon"] for contrast in load_suite("marvin_linzen2018/current").contrasts)
     assert len(tests) == 22
     assert tests["simple_npi_anim"] == 2 * 120
 
 
 def test_graded_ratings() -> None:
     for name in ("lau2017_smog/bnc/mop4", "lau2017_smog/adger/mop100", "lau2020_context/real"):
-        for each in load_suite(name).sentences:
-            ratings = [float(rating) for rating in each.tags["ratings"].split(",")]
-            assert each.rating == pytest.approx(sum(ratings) / len(ratings), abs=1e-6)
-    assert all("context" in each.tags for each in load_suite("lau2020_context/random").sentences)
-    assert not any("context" in each.tags for each in load_suite("lau2020_context/none").sentences)
+        for sentence in load_suite(name).sentences:
+            ratings = [float(rating) for rating in sentence.tags["ratings"].split(",")]
+            assert sentence.rating == pytest.approx(sum(ratings) / len(ratings), abs=1e-6)
+    assert all("context" in sentence.tags for sentence in load_suite("lau2020_context/random").sentences)
+    assert not any("context" in sentence.tags for sentence in load_suite("lau2020_context/none").sentences)
 
 
-def test_sprouse_and_li_adger_confirm_each_other() -> None:
-    ratings = {each.id.lower(): each.rating for each in load_suite("li_adger").sentences}
-    shared = [each for each in load_suite("sprouse2013_li").sentences if each.id.lower() in ratings]
+def test_sprouse_and_li_adger_have_the_same_ratings() -> None:
+    ratings = {sentence.id.lower(): sentence.rating for sentence in load_suite("li_adger").sentences}
+    shared = [sentence for sentence in load_suite("sprouse2013_li").sentences if sentence.id.lower() in ratings]
     assert len(shared) == 1450
-    assert all(float(each.tags["me"]) == pytest.approx(ratings[each.id.lower()], abs=5e-6) for each in shared)
+    assert all(
+        float(sentence.tags["me"]) == pytest.approx(ratings[sentence.id.lower()], abs=5e-6) for sentence in shared
+    )
 
 
 def test_niu_and_penns_orders() -> None:
-    assert Counter(each.label for each in load_suite("niu_penn2020").sentences) == {1: 28, 0: 88, None: 4}
+    assert Counter(sentence.label for sentence in load_suite("niu_penn2020").sentences) == {1: 28, 0: 88, None: 4}
 
 
 @pytest.mark.parametrize(
@@ -152,14 +162,14 @@ def test_niu_and_penns_orders() -> None:
 )
 def test_pairs_of_other_languages(name: str, language: str, identical: int | None) -> None:
     suite = load_suite(name)
-    assert {each.tags["language"] for each in suite.sentences} == {language}
+    assert {sentence.tags["language"] for sentence in suite.sentences} == {language}
     texts = suite.by_id
-    same = sum(texts[each.better].text == texts[each.worse].text for each in suite.contrasts)
+    same = sum(texts[contrast.better].text == texts[contrast.worse].text for contrast in suite.contrasts)
     assert identical is None or same == identical
 
 
 def test_labelled_sentences_of_other_languages() -> None:
     itacola = load_suite("itacola")
-    assert Counter(each.tags["split"] for each in itacola.sentences) == {"train": 7801, "dev": 946, "test": 975}
-    assert sum("Simple" in each.tags for each in itacola.sentences) == 2088
-    assert {each.tags["language"] for each in load_suite("rucola").sentences} == {"ru"}
+    assert Counter(sentence.tags["split"] for sentence in itacola.sentences) == {"train": 7801, "dev": 946, "test": 975}
+    assert sum("Simple" in sentence.tags for sentence in itacola.sentences) == 2088
+    assert {sentence.tags["language"] for sentence in load_suite("rucola").sentences} == {"ru"}

@@ -11,9 +11,9 @@ from sklearn.metrics import matthews_corrcoef
 
 from acceptability import ADC, MCC, PBC, PairAccuracy, Pearson, Spearman
 from acceptability.errors import MeasureError, ScoreError, Undefined
-from acceptability.measures import default_measures
-from acceptability.measures.correlation import pearson, ranks
-from acceptability.types import Scores, Sentence, Suite, contrast
+from acceptability.measures import choose_default_measures
+from acceptability.measures.correlation import average_ranks, pearson
+from acceptability.types import Scores, Sentence, Suite, make_contrast
 
 NUMBERS = st.floats(-100, 100).map(lambda number: round(number, 3))
 
@@ -23,18 +23,20 @@ def pairs(ratings: list[float] | None = None, unit: str = "") -> Suite:
     tags = {"rating_unit": unit} if unit else {}
     given = ratings or [None] * 4
     sentences = [Sentence(str(i), f"s{i}", label=1 - i % 2, rating=given[i], tags=tags) for i in range(4)]
-    return Suite("p", tuple(sentences), (contrast(sentences[0], sentences[1]), contrast(sentences[2], sentences[3])))
+    return Suite(
+        "p", tuple(sentences), (make_contrast(sentences[0], sentences[1]), make_contrast(sentences[2], sentences[3]))
+    )
 
 
 def scores(*values: float) -> Scores:
-    return Scores({str(place): value for place, value in enumerate(values)}, "m")
+    return Scores({str(index): value for index, value in enumerate(values)}, "m")
 
 
 def value(measure, suite: Suite, given: Scores) -> float:
     return measure.value(measure.units(suite, given))
 
 
-def many(rows: list[tuple[float, float]], kind: str) -> tuple[Suite, Scores]:
+def make_data(rows: list[tuple[float, float]], kind: str) -> tuple[Suite, Scores]:
     sentences = tuple(
         Sentence(str(i), "x", **({"label": int(b > 0)} if kind == "label" else {"rating": b}))
         for i, (_, b) in enumerate(rows)
@@ -48,14 +50,14 @@ class TestPairAccuracy:
         assert value(PairAccuracy(ties=0.5), pairs(), scores(2, 1, 1, 1)) == 0.75
 
     @given(st.lists(NUMBERS, min_size=4, max_size=4))
-    def test_it_sees_only_order(self, values: list[float]) -> None:
-        shifted = [math.atan(each / 50) * 3 + 7 for each in values]
+    def test_it_depends_on_order_only(self, values: list[float]) -> None:
+        shifted = [math.atan(number / 50) * 3 + 7 for number in values]
         assume(len(set(shifted)) == len(set(values)))
         assert value(PairAccuracy(), pairs(), scores(*values)) == value(PairAccuracy(), pairs(), scores(*shifted))
 
     @given(st.lists(NUMBERS, min_size=4, max_size=4))
-    def test_turning_every_contrast_round_gives_the_complement(self, values: list[float]) -> None:
-        turned = [-each for each in values]
+    def test_reversing_every_contrast_gives_the_complement(self, values: list[float]) -> None:
+        turned = [-number for number in values]
         half = PairAccuracy(ties=0.5)
         assert value(half, pairs(), scores(*values)) == pytest.approx(1 - value(half, pairs(), scores(*turned)))
 
@@ -88,7 +90,7 @@ class TestADC:
         z = stats.zscore(likert)
         assert rows["human_gap"].tolist() == pytest.approx([z[0] - z[1], z[2] - z[3]])
 
-    def test_standardising_needs_every_score_and_else_only_members(self) -> None:
+    def test_standardising_needs_every_score(self) -> None:
         suite = pairs([1.0, -1.0, 0.5, -0.5], "z")
         wide = Suite("p", (*suite.sentences, Sentence("extra", "x")), suite.contrasts)
         with pytest.raises(ScoreError, match="'extra'"):
@@ -115,7 +117,7 @@ class TestADC:
         small, huge = (ADC().units(suite, scores(*(np.array([1.0, -1.0, 0.5, -0.5]) * s))) for s in (1, 1e308))
         assert huge["gap"].tolist() == pytest.approx(small["gap"].tolist())
 
-    def test_mixed_units_are_refused(self) -> None:
+    def test_mixed_units_are_an_error(self) -> None:
         first = pairs([1.0, 2.0, 3.0, 4.0], "z").sentences[:2]
         second = pairs([1.0, 2.0, 3.0, 4.0]).sentences[2:]
         with pytest.raises(MeasureError, match="mixes ratings"):
@@ -128,10 +130,10 @@ class TestADC:
         assert rows.notes == ("1 contrasts with an unrated sentence left out",)
 
     @given(st.lists(NUMBERS, min_size=4, max_size=4), st.floats(0.01, 10), st.floats(0.01, 10))
-    def test_a_wider_delta_is_never_harder(self, values: list[float], one: float, other: float) -> None:
+    def test_a_wider_delta_never_lowers_adc(self, values: list[float], first: float, second: float) -> None:
         assume(np.std(values) > 1e-3)
         suite = pairs([1.0, -1.0, 0.5, -0.5], "z")
-        low, high = sorted((one, other))
+        low, high = sorted((first, second))
         assert value(ADC(delta=low), suite, scores(*values)) <= value(ADC(delta=high), suite, scores(*values))
 
 
@@ -141,12 +143,12 @@ class TestCorrelations:
         first, second = (np.array(column) for column in zip(*rows, strict=True))
         assume(np.ptp(first) > 0.1)
         assume(np.ptp(second) > 0.1)
-        suite, given = many(rows, "rating")
+        suite, given = make_data(rows, "rating")
         assert value(Pearson(), suite, given) == pytest.approx(stats.pearsonr(first, second).statistic, abs=1e-9)
         assert value(Spearman(), suite, given) == pytest.approx(stats.spearmanr(first, second).statistic, abs=1e-9)
-        assert ranks(first).tolist() == stats.rankdata(first).tolist()
+        assert average_ranks(first).tolist() == stats.rankdata(first).tolist()
         if 0 < sum(second > 0) < len(second):
-            suite, given = many(rows, "label")
+            suite, given = make_data(rows, "label")
             expected = stats.pointbiserialr(second > 0, first).statistic
             assert value(PBC(), suite, given) == pytest.approx(expected, abs=1e-9)
 
@@ -155,17 +157,17 @@ class TestCorrelations:
         st.floats(0.01, 100),
         st.floats(-100, 100),
     )
-    def test_pbc_survives_positive_affine_maps(self, rows, scale: float, shift: float) -> None:
+    def test_pbc_is_invariant_under_positive_affine_maps(self, rows, scale: float, shift: float) -> None:
         first = np.array([a for a, _ in rows])
         assume(np.ptp(first) > 0.1)
         assume(len({b for _, b in rows}) == 2)
-        suite, given = many(rows, "label")
+        suite, given = make_data(rows, "label")
         moved = scores(*(scale * first + shift))
         assert value(PBC(), suite, moved) == pytest.approx(value(PBC(), suite, given), abs=1e-7)
 
     def test_undefined_has_a_reason(self) -> None:
         for rows, reason in (([(1.0, 1.0), (2.0, 1.0)], "label 1"), ([(1.0, 1.0), (1.0, -1.0)], "same value")):
-            suite, given = many(rows, "label")
+            suite, given = make_data(rows, "label")
             with pytest.raises(Undefined, match=reason):
                 value(PBC(), suite, given)
         with pytest.raises(Undefined, match="two rows"):
@@ -186,20 +188,20 @@ class TestMCC:
     @given(st.lists(st.tuples(NUMBERS, st.sampled_from([-1.0, 1.0])), min_size=2, max_size=30), NUMBERS)
     def test_it_agrees_with_scikit_learn(self, rows, threshold: float) -> None:
         assume(len({b for _, b in rows}) == 2)
-        suite, given = many(rows, "label")
+        suite, given = make_data(rows, "label")
         expected = matthews_corrcoef([b > 0 for _, b in rows], [a > threshold for a, _ in rows])
         assert value(MCC(threshold=threshold), suite, given) == pytest.approx(expected, abs=1e-12)
 
     def test_constant_predictions_are_zero_and_one_class_is_an_error(self) -> None:
         assert value(MCC(threshold=99), pairs(), scores(1, 2, 3, 4)) == 0
-        suite, given = many([(1.0, 1.0), (2.0, 1.0)], "label")
+        suite, given = make_data([(1.0, 1.0), (2.0, 1.0)], "label")
         with pytest.raises(MeasureError, match="all 2 labels are 1"):
             value(MCC(), suite, given)
 
 
-def test_defaults_follow_what_the_suite_has() -> None:
-    assert [type(each).__name__ for each in default_measures(pairs())] == ["PairAccuracy", "PBC"]
-    names = [type(each).__name__ for each in default_measures(pairs([1.0, 2.0, 3.0, 4.0]))]
+def test_default_measures_depend_on_the_data_of_the_suite() -> None:
+    assert [type(measure).__name__ for measure in choose_default_measures(pairs())] == ["PairAccuracy", "PBC"]
+    names = [type(measure).__name__ for measure in choose_default_measures(pairs([1.0, 2.0, 3.0, 4.0]))]
     assert names == ["PairAccuracy", "ADC", "PBC", "Pearson", "Spearman"]
 
 

@@ -1,17 +1,17 @@
-"""Predictions over made surprisals, worked out by hand."""
+"""Predictions over constructed surprisals, with outcomes computed by hand."""
 
 from __future__ import annotations
 
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from acceptability.api.evaluation import measure
 from acceptability.errors import MeasureError, ScoreError, SuiteError
-from acceptability.measures import default_measures, load_measure
+from acceptability.measures import choose_default_measures, load_measure
 from acceptability.measures.predictions import Predictions
-from acceptability.measuring import measure
 from acceptability.stats.bootstrap import Bootstrap
 from acceptability.types import Scores, Sentence, Suite
 
@@ -21,7 +21,9 @@ NPI = "[(2;%neg_pos%) < (2;%pos_pos%)] & [(2;%neg_neg%) < (2;%pos_neg%)] & [(2;%
 
 def suite_of(*formulas: str, items: int = 1, conditions: str = "a b", **more: str) -> Suite:
     """Items in conditions, each sentence with the regions 1 and 2, and 3 without text."""
-    stated = {f"prediction_{number}" if number > 1 else "prediction": each for number, each in enumerate(formulas, 1)}
+    stated = {
+        f"prediction_{number}" if number > 1 else "prediction": formula for number, formula in enumerate(formulas, 1)
+    }
     return Suite(
         "made",
         tuple(
@@ -63,7 +65,7 @@ def test_outcomes_by_hand() -> None:
     }
     assert held(suite, scores, per="item") == {"1": 0, "2": 1, "3": 0}
     assert held(suite, scores, per="first") == {"1": 1, "2": 1, "3": 0}
-    values = [each.value for each in measure(suite, scores, ["Predictions", "Predictions(per='item')"])]
+    values = [result.value for result in measure(suite, scores, ["Predictions", "Predictions(per='item')"])]
     assert values == [pytest.approx(4 / 6), pytest.approx(1 / 3)]
 
 
@@ -91,11 +93,10 @@ def test_numbers_in_a_prediction_are_bits() -> None:
 
 def test_equal_has_a_tolerance_in_bits() -> None:
     suite, scores = suite_of("(2;%a%) = (2;%b%)"), scores_of({"1/a#2": 5, "1/b#2": 5.01})
-    values = [each.value for each in measure(suite, scores, ["Predictions", "Predictions(tolerance=0.02)"])]
+    values = [result.value for result in measure(suite, scores, ["Predictions", "Predictions(tolerance=0.02)"])]
     assert values == [0, 1]
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(1, 400), min_size=4, max_size=4), st.integers(1, 7))
 def test_ties_stay_ties_however_a_sum_is_nested(parts: list[int], quarter: int) -> None:
     """Stored log-probabilities are float32: their sums are exact, so that 0 is 0."""
@@ -105,7 +106,7 @@ def test_ties_stay_ties_however_a_sum_is_nested(parts: list[int], quarter: int) 
     assert list(held(suite, scores).values()) == [0]
 
 
-def test_rows_have_the_tags_of_their_item_and_say_what_is_predicted() -> None:
+def test_rows_have_the_tags_of_their_item_and_the_prediction() -> None:
     suite = suite_of("(2;%a%)<(2;%b%)", circuit="licensing", suite="x/y", set="y/1")
     units = Predictions().units(suite, scores_of({"1/a#2": 1, "1/b#2": 2}))
     assert units.ids == ("y/1/prediction 1",)
@@ -131,10 +132,10 @@ def test_a_tag_that_differs_within_items_groups_nothing() -> None:
 
 
 def test_it_is_the_default_measure_where_there_are_predictions() -> None:
-    assert default_measures(suite_of("(2;%a%) < (2;%b%)")) == [Predictions()]
+    assert choose_default_measures(suite_of("(2;%a%) < (2;%b%)")) == [Predictions()]
     tags = {"prediction": "acceptable", "condition": "a"}
     plain = Suite("plain", (Sentence("1", "Cats sleep", label=1, tags=tags), Sentence("2", "Sleep cats", label=0)))
-    assert Predictions() not in default_measures(plain)
+    assert Predictions() not in choose_default_measures(plain)
     with pytest.raises(MeasureError, match="no predictions about regions"):
         measure(plain, Scores({}, "none"), ["Predictions"])
 
@@ -142,7 +143,7 @@ def test_it_is_the_default_measure_where_there_are_predictions() -> None:
 @pytest.mark.parametrize(
     ("suite", "error", "message"),
     [
-        (suite_of("(2;%a%) <"), SuiteError, "item '1': cannot read the prediction"),
+        (suite_of("(2;%a%) <"), SuiteError, "item '1': cannot parse the prediction"),
         (suite_of("(2;%c%) < (2;%b%)"), SuiteError, "the item has the conditions a, b"),
         (suite_of("(9;%a%) < (2;%b%)"), SuiteError, "has no region 9"),
         (suite_of("(2;%a%) < (2;%b%)"), ScoreError, "no score of 'hand' for '1/a#2', that is (2;%a%)"),
@@ -161,7 +162,7 @@ def test_a_missing_score_is_an_error_even_where_the_rest_decides() -> None:
         measure(suite, scores_of({"1/a#2": 1, "1/b#2": 2}), ["Predictions"])
 
 
-def test_sentences_of_an_item_must_predict_the_same() -> None:
+def test_sentences_of_an_item_must_have_the_same_predictions() -> None:
     first, second = suite_of("(2;%a%) < (2;%b%)"), suite_of("(2;%a%) > (2;%b%)")
     torn = Suite("torn", (first.sentences[0], second.sentences[1]))
     with pytest.raises(SuiteError, match="do not all have the same prediction"):

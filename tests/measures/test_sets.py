@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
 from acceptability import PBC, Bootstrap, Scores, Sentence, SetAccuracy, Suite, compare, measure
 from acceptability.errors import MeasureError, SuiteError, Undefined
-from acceptability.measures import load_measure, offers
-from acceptability.signature import parse
+from acceptability.measures import list_available_data, load_measure
+from acceptability.specs import parse_signature
 
 CLASS = {"b": "baseline", "d": "distractor", "u": "ungrammatical"}
 NUMBERS = st.integers(-6, 6).map(float)
@@ -26,8 +26,8 @@ def sets(*rows: tuple[str, str, float], **more: str) -> tuple[Suite, Scores]:
     return Suite("s", sentences), Scores({str(i): score for i, (_, _, score) in enumerate(rows)}, "m")
 
 
-def value(asked, suite: Suite, scores: Scores) -> float:
-    return asked.value(asked.units(suite, scores))
+def value(measure, suite: Suite, scores: Scores) -> float:
+    return measure.value(measure.units(suite, scores))
 
 
 class TestSetAccuracy:
@@ -45,14 +45,14 @@ class TestSetAccuracy:
         assert SetAccuracy(against="distractor").units(*made)["correct"].tolist() == [1, 0, 1]
         assert value(SetAccuracy(), *made) == pytest.approx(1 / 3)
 
-    def test_a_tie_does_not_hang_on_the_order_of_sentences(self) -> None:
+    def test_a_tie_does_not_depend_on_the_order_of_sentences(self) -> None:
         """0.1 + 0.2 + 0.3 and 0.3 + 0.2 + 0.1 are two numbers where sums are rounded."""
         values = [0.1, 0.2, 0.3]
-        rows = [("a", "b", each) for each in values] + [("a", "u", each) for each in values[::-1]]
+        rows = [("a", "b", number) for number in values] + [("a", "u", number) for number in values[::-1]]
         made = sets(*rows, ("a", "d", 9.0))
         assert SetAccuracy().units(*made)["below_baseline"].tolist() == [0]
 
-    def test_what_is_left_out_is_counted(self) -> None:
+    def test_excluded_sentences_are_counted(self) -> None:
         suite, scores = sets(("a", "b", 1.0), ("a", "d", 1.0), ("a", "u", 0.0), ("b", "b", 1.0), ("b", "u", 0.0))
         bare = Suite("s", (*suite.sentences, Sentence("x", "x")))
         rows = SetAccuracy().units(bare, scores)
@@ -74,14 +74,14 @@ class TestSetAccuracy:
         assert rows["correct"].tolist() == [1]
         assert rows.notes == ("2 sentences whose tag 'g' contradicts their class left out",)
 
-    def test_tags_are_looked_for_before_anything_is_scored(self) -> None:
+    def test_tags_are_checked_before_anything_is_scored(self) -> None:
         suite, scores = sets(("a", "b", 1.0), ("a", "d", 1.0), ("a", "u", 0.0))
         with pytest.raises(MeasureError, match="no sentence has the tag 'sett'.*Did you mean 'set'"):
             measure(suite, Scores({}, "m"), ["SetAccuracy(sets='sett')"])
         with pytest.raises(MeasureError, match="class='x'; expected baseline"):
             value(SetAccuracy(), Suite("s", (Sentence("a", "x", tags={"set": "1", "class": "x"}),)), scores)
-        assert "sets" in offers(suite)
-        assert "sets" not in offers(Suite("s", (Sentence("a", "x"),)))
+        assert "sets" in list_available_data(suite)
+        assert "sets" not in list_available_data(Suite("s", (Sentence("a", "x"),)))
 
 
 class TestPBCWithinSets:
@@ -94,14 +94,14 @@ class TestPBCWithinSets:
             stats.pointbiserialr([1, 0, 1], [0, 1, 4]).statistic,
         ]
 
-    def test_each_set_has_its_own(self) -> None:
+    def test_each_set_has_its_own_correlation(self) -> None:
         rows = PBC(per="set").units(*sets(*self.ROWS))
         assert rows.ids == ("a1", "a2")
         assert rows["pbc"].tolist() == pytest.approx(self.expected(), abs=1e-12)
         assert rows.tags[0] == {"set": "a1", "kind": "a"}
-        for over, told in (("mean", np.mean), ("median", np.median), ("min", min), ("max", max)):
+        for over, summarise in (("mean", np.mean), ("median", np.median), ("min", min), ("max", max)):
             assert value(PBC(per="set", over=over), *sets(*self.ROWS)) == pytest.approx(
-                told(self.expected()), abs=1e-12
+                summarise(self.expected()), abs=1e-12
             )
         for over, share in (("q1", 25), ("q3", 75)):
             expected = np.percentile(self.expected(), share)
@@ -123,7 +123,7 @@ class TestPBCWithinSets:
         with pytest.raises(Undefined, match="no set has a correlation: 2 sets of fewer than 4 sentences left out"):
             PBC(per="set").value(large)
 
-    def test_where_no_set_has_one_the_result_is_null_with_a_reason(self) -> None:
+    def test_without_any_correlation_the_result_is_null_with_a_reason(self) -> None:
         suite, scores = sets(*self.ODD)
         (result,) = measure(suite, scores, ["PBC(per='set')"], by="kind")
         assert (result.value, result.n) == (None, 0)
@@ -131,38 +131,39 @@ class TestPBCWithinSets:
 
     def test_probabilities_and_logs(self) -> None:
         suite, scores = sets(*self.ROWS)
-        found = [(float(each.label), scores[each.id]) for each in suite.sentences]
-        expected = stats.pointbiserialr([a for a, _ in found], np.exp([b for _, b in found])).statistic
+        result = [(float(sentence.label), scores[sentence.id]) for sentence in suite.sentences]
+        expected = stats.pointbiserialr([a for a, _ in result], np.exp([b for _, b in result])).statistic
         assert value(PBC(scale="exp"), suite, scores) == pytest.approx(expected, abs=1e-12)
-        low = Scores({key: each - 5000 for key, each in scores.values.items()}, "m")
+        low = Scores({key: score - 5000 for key, score in scores.values.items()}, "m")
         assert value(PBC(scale="exp"), suite, low) == pytest.approx(expected, abs=1e-9)
         within = PBC(per="set", scale="exp").units(suite, low)["pbc"]
         assert within[0] == pytest.approx(stats.pointbiserialr([1, 0, 0], np.exp([3, 1, 2])).statistic, abs=1e-9)
 
-    @settings(deadline=None)
     @given(st.lists(st.tuples(NUMBERS, st.sampled_from("bu")), min_size=2, max_size=12), st.floats(0.1, 9), NUMBERS)
-    def test_positive_affine_maps_change_nothing(self, rows, scale: float, shift: float) -> None:
+    def test_invariance_under_positive_affine_maps(self, rows, scale: float, shift: float) -> None:
         assume(len({cls for _, cls in rows}) == 2)
         assume(len({score for score, _ in rows}) > 1)
         suite, scores = sets(*(("a", cls, score) for score, cls in rows))
-        moved = Scores({key: scale * each + shift for key, each in scores.values.items()}, "m")
+        moved = Scores({key: scale * score + shift for key, score in scores.values.items()}, "m")
         assert value(PBC(per="set"), suite, moved) == pytest.approx(value(PBC(per="set"), suite, scores), abs=1e-9)
 
     def test_models_are_compared_on_the_sets_that_have_a_correlation_for_both(self) -> None:
         suite, scores = sets(*self.ROWS, *((f"b{name[1]}", cls, score) for name, cls, score in self.ROWS))
-        flat = {each.id: 0.0 if each.tags["set"] == "a1" else -scores[each.id] for each in suite.sentences}
-        (found,) = compare(suite, [scores, Scores(flat, "flat")], ["PBC(per='set')"], bootstrap=Bootstrap(50))
+        flat = {
+            sentence.id: 0.0 if sentence.tags["set"] == "a1" else -scores[sentence.id] for sentence in suite.sentences
+        }
+        (result,) = compare(suite, [scores, Scores(flat, "flat")], ["PBC(per='set')"], bootstrap=Bootstrap(50))
         a1, a2 = self.expected()
-        assert found.n == 3
-        assert found.first_value == pytest.approx((a1 + 2 * a2) / 3)
-        assert found.second_value == pytest.approx(-(a1 + 2 * a2) / 3)
-        assert parse(found.signature)["rows"] == "3 shared, of 4 and 3"
+        assert result.n == 3
+        assert result.first_value == pytest.approx((a1 + 2 * a2) / 3)
+        assert result.second_value == pytest.approx(-(a1 + 2 * a2) / 3)
+        assert parse_signature(result.signature)["rows"] == "3 shared, of 4 and 3"
 
-    def test_sets_are_drawn_and_grouped(self) -> None:
+    def test_sets_are_resampled_and_grouped(self) -> None:
         more = [(f"b{name[1]}", cls, score) for name, cls, score in self.ROWS]
         suite, scores = sets(*self.ROWS, *more)
         overall, *groups, macro = measure(suite, scores, ["PBC(per='set')"], by="kind", bootstrap=Bootstrap(100))
-        assert [(each.group, each.n) for each in groups] == [("kind=a", 2), ("kind=b", 2)]
+        assert [(group.group, group.n) for group in groups] == [("kind=a", 2), ("kind=b", 2)]
         assert (overall.n, macro.n) == (4, 4)
         assert overall.value == pytest.approx(macro.value)
         low, high = sorted(self.expected())

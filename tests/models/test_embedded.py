@@ -11,7 +11,7 @@ import pytest
 
 import acceptability
 from acceptability import evaluate, load_model, load_suite
-from acceptability.models import delivered
+from acceptability.models import list_named_models
 
 EMBEDDED = Path(acceptability.__file__).parent / "embedded"
 FOLDERS = sorted(path for path in EMBEDDED.iterdir() if path.is_dir())
@@ -35,7 +35,7 @@ def test_it_is_small_has_a_card_and_no_pickle(folder: Path) -> None:
     assert "public domain" in told["licence"]
     assert told["corpus"] in card
     assert {path.suffix for path in folder.iterdir()} <= {".json", ".tsv", ".md", ".safetensors"}
-    assert folder.name in delivered()
+    assert folder.name in list_named_models()
 
 
 def test_all_together_are_small() -> None:

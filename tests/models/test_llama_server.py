@@ -23,11 +23,11 @@ import requests
 
 from acceptability import load_model, load_suite
 from acceptability.errors import ModelError
-from acceptability.models.named import delivered
+from acceptability.models import list_named_models
 from acceptability.types import Query, TokenScores
 
 PYTHON = os.environ.get("ACCEPTABILITY_LLAMA_SERVER") or (find_spec("llama_cpp") and sys.executable)
-GGUF = delivered()["smollm2-135m"]
+GGUF = list_named_models()["smollm2-135m"]
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not GGUF.is_installed(), reason="smollm2-135m is not installed"),
@@ -45,7 +45,7 @@ def llama_server(*options: str) -> Iterator[str]:
     """Run the server on a free port, and give its address."""
     with socket.create_server(("127.0.0.1", 0)) as found:
         port = found.getsockname()[1]
-    place = GGUF.spelling().removeprefix("causal:").partition("(")[0]
+    place = GGUF.make_spec().removeprefix("causal:").partition("(")[0]
     command = [PYTHON, "-m", "llama_cpp.server", "--model", place, "--model_alias", "smollm2", "--port", str(port)]
     command += ["--host", "127.0.0.1", "--n_ctx", "512", "--n_threads", "1", "--logits_all", "true", *options]
     environment = {name: each for name, each in os.environ.items() if name != "PYTHONPATH"}
@@ -91,7 +91,7 @@ def pairs() -> list[tuple[str, str]]:
     return [(texts[each.better], texts[each.worse]) for each in suite.contrasts[:: len(suite.contrasts) // 10][:10]]
 
 
-def said(model: str, queries: list[Query]) -> list[TokenScores]:
+def run_model(model: str, queries: list[Query]) -> list[TokenScores]:
     opened = load_model(model)
     return opened.run(opened.encode(queries))
 
@@ -112,12 +112,12 @@ def assert_same_preferences(found: list[TokenScores], expected: list[np.ndarray]
     assert [gap > 0 for gap in gaps[0]] == [gap > 0 for gap in gaps[1]]
 
 
-def test_the_server_says_nearly_what_transformers_says(started: str, pairs: list[tuple[str, str]]) -> None:
+def test_the_server_scores_nearly_like_transformers(started: str, pairs: list[tuple[str, str]]) -> None:
     queries = [Query(text) for pair in pairs for text in pair]
     remote = load_model(f"remote:{started}#smollm2")
     assert remote.signature.endswith("(bos=None)")
     found = remote.run(remote.encode(queries))
-    local = said(GGUF.spelling(), queries)
+    local = run_model(GGUF.make_spec(), queries)
     expected = [each.logprobs[1:] for each in local]
     assert [each.offsets[-1] for each in found] == [each.offsets[-1] for each in local]
     assert_near(found, expected)
@@ -126,21 +126,21 @@ def test_the_server_says_nearly_what_transformers_says(started: str, pairs: list
 
 def test_a_second_start_token_gets_the_first_word_scored(plain: str, pairs: list[tuple[str, str]]) -> None:
     texts = [text for pair in pairs[:5] for text in pair]
-    found = said(f"remote:{plain}#smollm2(bos='<|im_start|>{START}')", [Query(text) for text in texts])
-    after_both = GGUF.spelling().replace(START, "<|im_start|>")
+    found = run_model(f"remote:{plain}#smollm2(bos='<|im_start|>{START}')", [Query(text) for text in texts])
+    after_both = GGUF.make_spec().replace(START, "<|im_start|>")
     framed = [Query(START + text, "", (len(START), len(START + text))) for text in texts]
     assert [each.offsets[0][0] for each in found] == [0] * len(texts)
-    expected = [each.logprobs for each in said(after_both, framed)]
+    expected = [each.logprobs for each in run_model(after_both, framed)]
     assert_near(found, expected)
     assert_same_preferences(found, expected)
 
 
 @pytest.mark.parametrize("options", ["", f"(bos='{START}')"])
-def test_log_probabilities_of_the_wrong_places_are_refused(plain: str, options: str) -> None:
-    with pytest.raises(ModelError, match="do not belong to the tokens beside which they stand"):
-        said(f"remote:{plain}#smollm2{options}", [Query("The cats sleep.")])
+def test_shifted_log_probabilities_are_refused(plain: str, options: str) -> None:
+    with pytest.raises(ModelError, match="do not belong to their tokens"):
+        run_model(f"remote:{plain}#smollm2{options}", [Query("The cats sleep.")])
 
 
-def test_characters_cut_into_tokens_are_placed(started: str) -> None:
-    (found,) = said(f"remote:{started}#smollm2", [Query("She said “naïve” 你好 😀")])
+def test_characters_split_into_tokens_are_aligned(started: str) -> None:
+    (found,) = run_model(f"remote:{started}#smollm2", [Query("She said “naïve” 你好 😀")])
     assert [found.text[slice(*span)] for span in found.offsets[-6:]] == ["你", "你", "好", "好", " ", "😀"]

@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from acceptability import load_model
-from acceptability.errors import MissingExtra, ModelError, QueryError, SpellingError, UnknownName
-from acceptability.models import default_model, delivered
+from acceptability.errors import MissingExtra, ModelError, QueryError, SpecError, UnknownName
+from acceptability.models import default_model, list_named_models
 from acceptability.types import Query
 
 
@@ -20,7 +20,7 @@ def test_a_wrong_name_gets_a_suggestion() -> None:
 
 
 def test_a_wrong_option_is_named() -> None:
-    with pytest.raises(SpellingError, match="vocab"):
+    with pytest.raises(SpecError, match="vocab"):
         load_model("uniform(vocab=3)")
     with pytest.raises(ModelError, match="vocabulary is 0"):
         load_model("uniform(vocabulary=0)")
@@ -29,16 +29,16 @@ def test_a_wrong_option_is_named() -> None:
 
 
 def test_named_models_take_no_options() -> None:
-    with pytest.raises(SpellingError, match="takes no options"):
+    with pytest.raises(SpecError, match="takes no options"):
         load_model("sphinx-trigram(lower=False)")
 
 
-def test_a_named_model_that_is_absent_says_how_to_install_it(monkeypatch) -> None:
-    monkeypatch.setattr("acceptability.models.named.is_importable", lambda name: False)
+def test_a_missing_named_model_says_how_to_install_it(monkeypatch) -> None:
+    monkeypatch.setattr("acceptability.models.is_importable", lambda name: False)
     with pytest.raises(MissingExtra, match="pip install --no-deps pocketsphinx"):
         load_model("sphinx-trigram")
     assert default_model() == "trigram"
-    assert [name for name, each in delivered().items() if each.is_installed()] == ["trigram", "uniform"]
+    assert [name for name, each in list_named_models().items() if each.is_installed()] == ["trigram", "uniform"]
 
 
 def test_uniform_knows_only_length() -> None:

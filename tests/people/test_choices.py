@@ -8,9 +8,9 @@ import pytest
 from scipy import stats
 
 from acceptability.errors import SuiteError
-from acceptability.people.choices import choice_rows, overall, read_choices
-from acceptability.report.rows import write_rows
+from acceptability.people.choices import build_choice_rows, read_choices, summarise_choices
 from acceptability.suites import load_suite
+from acceptability.text.io import write_rows
 
 
 def written(tmp_path: Path, text: str) -> Path:
@@ -21,25 +21,25 @@ def written(tmp_path: Path, text: str) -> Path:
 
 def test_shares_intervals_and_sign_tests(tmp_path: Path) -> None:
     rows = [f"p{n},1,{'good' if n < 9 else 'bad'}" for n in range(10)] + [f"p{n},2,{n % 2}" for n in range(4)]
-    found = read_choices(written(tmp_path, "participant,pair,chosen\n" + "\n".join(rows) + "\np0,3,\n"))
-    first, second, third = found.pairs
+    result = read_choices(written(tmp_path, "participant,pair,chosen\n" + "\n".join(rows) + "\np0,3,\n"))
+    first, second, third = result.pairs
     test = stats.binomtest(9, 10)
     exact = test.proportion_ci(method="exact")
     assert (first.share, first.n) == (0.9, 10)
     assert (first.low, first.high, first.p) == pytest.approx((exact.low, exact.high, test.pvalue), abs=1e-9)
     assert (second.share, second.p) == (0.5, 1.0)
     assert (third.share, third.low, third.p, third.n) == (None, None, None, 0)
-    assert (found.notes, found.participants) == (("1 choices are missing",), 10)
-    everything = overall(found)
+    assert (result.notes, result.participants) == (("1 choices are missing",), 10)
+    everything = summarise_choices(result)
     assert (everything["choices"], everything["pairs_won"], everything["pairs_lost"]) == (14, 1, 0)
     assert (everything["pairs_tied"], everything["share"]) == (2, pytest.approx(11 / 14))
 
 
-def test_what_was_chosen_may_be_the_sentence(tmp_path: Path) -> None:
+def test_a_choice_may_be_the_text_of_the_sentence(tmp_path: Path) -> None:
     text = "subject,item,good,bad,choice\na,1,A b.,B a.,A b.\nb,1,A b.,B a.,B a.\nb,2,C d.,D c.,better\n"
-    found = read_choices(written(tmp_path, text))
-    assert [(each.hits, each.n) for each in found.pairs] == [(1, 2), (1, 1)]
-    write_rows(tmp_path / "out.csv", choice_rows(found))
+    result = read_choices(written(tmp_path, text))
+    assert [(pair.hits, pair.n) for pair in result.pairs] == [(1, 2), (1, 1)]
+    write_rows(tmp_path / "out.csv", build_choice_rows(result))
     suite = load_suite(str(tmp_path / "out.csv"))
     assert (len(suite.contrasts), suite.contrasts[0].tags["share"]) == (2, "0.5")
 
@@ -52,11 +52,11 @@ def test_what_was_chosen_may_be_the_sentence(tmp_path: Path) -> None:
         ("participant,pair,chosen\na,,good\n", "line 2: a choice needs a participant and a pair"),
         ("participant,pair,chosen\na,1,\n", "has no choices"),
         ("participant,chosen\na,1\n", "no column for the pair"),
-        ("participant,pair,good,bad,chosen\na,1,A.,B.,1\nb,1,A.,C.,1\n", "line 3: pair '1' has other sentences"),
+        ("participant,pair,good,bad,chosen\na,1,A.,B.,1\nb,1,A.,C.,1\n", "line 3: pair '1' has different sentences"),
         ("participant,pair,good,bad,chosen\na,1,A.,A.,A.\n", "line 2: chosen is 'A.'"),
     ],
 )
-def test_bad_choices_are_refused_with_their_line(tmp_path: Path, text: str, message: str) -> None:
+def test_bad_choices_are_errors_with_their_line(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(SuiteError) as caught:
         read_choices(written(tmp_path, text))
     assert message in str(caught.value)

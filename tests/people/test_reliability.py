@@ -12,21 +12,22 @@ from scipy import stats
 
 from acceptability.errors import MeasureError, Undefined
 from acceptability.people import rate
-from acceptability.people.overview import ceiling_rows, reliability_rows
 from acceptability.people.reliability import (
-    ceiling,
-    cronbach,
-    icc,
-    krippendorff,
-    leave_one_out,
+    build_ceiling_rows,
+    build_reliability_rows,
+    cronbach_alpha,
+    intraclass_correlations,
+    krippendorff_alpha,
+    leave_one_out_correlations,
+    noise_ceiling,
     spearman_brown,
-    split_half,
+    split_half_reliability,
 )
-from acceptability.people.responses import of_rows
+from acceptability.people.responses import responses_from_rows
 from acceptability.types import Scores
 
 NAN = np.nan
-# Shrout and Fleiss (1979), Table 2: six targets rated by four judges; a row a judge here.
+# Shrout and Fleiss (1979), Table 2: six targets rated by four judges; a row per judge here.
 JUDGES = np.array([[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]], dtype=float).T
 # Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability", part C: four observers, twelve units.
 OBSERVERS = np.array(
@@ -48,8 +49,8 @@ def test_intraclass_correlations_of_shrout_and_fleiss() -> None:
         "ICC(2,k)": 0.62,
         "ICC(3,k)": 0.91,
     }
-    found = icc(JUDGES)
-    assert {name: round(value, 2) for name, value in found.items()} == printed
+    result = intraclass_correlations(JUDGES)
+    assert {name: round(value, 2) for name, value in result.items()} == printed
 
 
 def test_intraclass_correlations_from_statsmodels_anova() -> None:
@@ -64,22 +65,24 @@ def test_intraclass_correlations_from_statsmodels_anova() -> None:
     table = anova.anova_lm(formula.ols("y ~ C(target) + C(judge)", frame).fit())
     squares = table["sum_sq"] / table["df"]
     between, raters, error = (float(squares[name]) for name in ("C(target)", "C(judge)", "Residual"))
-    found = icc(JUDGES)
-    assert found["ICC(3,1)"] == pytest.approx((between - error) / (between + (k - 1) * error), abs=1e-9)
+    result = intraclass_correlations(JUDGES)
+    assert result["ICC(3,1)"] == pytest.approx((between - error) / (between + (k - 1) * error), abs=1e-9)
     expected = (between - error) / (between + (k - 1) * error + k * (raters - error) / n)
-    assert found["ICC(2,1)"] == pytest.approx(expected, abs=1e-9)
+    assert result["ICC(2,1)"] == pytest.approx(expected, abs=1e-9)
 
 
-def test_the_mean_of_fixed_raters_is_as_reliable_as_cronbach_says() -> None:
-    assert cronbach(JUDGES) == pytest.approx(icc(JUDGES)["ICC(3,k)"], abs=1e-12)
+def test_icc_3k_equals_cronbachs_alpha() -> None:
+    assert cronbach_alpha(JUDGES) == pytest.approx(intraclass_correlations(JUDGES)["ICC(3,k)"], abs=1e-12)
     covariance = np.cov(JUDGES)
     k = len(JUDGES)
-    assert cronbach(JUDGES) == pytest.approx(k / (k - 1) * (1 - np.trace(covariance) / covariance.sum()), abs=1e-12)
+    assert cronbach_alpha(JUDGES) == pytest.approx(
+        k / (k - 1) * (1 - np.trace(covariance) / covariance.sum()), abs=1e-12
+    )
 
 
 @pytest.mark.parametrize(("level", "printed"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)])
 def test_krippendorffs_own_example(level: str, printed: float) -> None:
-    assert round(krippendorff(OBSERVERS, level=level), 3) == printed
+    assert round(krippendorff_alpha(OBSERVERS, level=level), 3) == printed
 
 
 def alpha_by_pairs(values: np.ndarray, level: str) -> float:
@@ -113,7 +116,7 @@ def test_krippendorff_by_its_definition(level: str, seed: int) -> None:
     generator = np.random.default_rng(seed)
     values = generator.integers(1, 5, (4, 15)).astype(float)
     values[generator.random(values.shape) < 0.3] = NAN
-    assert krippendorff(values, level=level) == pytest.approx(alpha_by_pairs(values, level), abs=1e-9)
+    assert krippendorff_alpha(values, level=level) == pytest.approx(alpha_by_pairs(values, level), abs=1e-9)
 
 
 def noisy(people: int = 12, sentences: int = 30, seed: int = 0) -> np.ndarray:
@@ -131,44 +134,44 @@ def test_split_half_by_a_second_computation() -> None:
         first, second = (np.nanmean(values[part], axis=0) for part in (order[:6], order[6:]))
         r = stats.pearsonr(first, second).statistic
         corrected.append(2 * r / (1 + r))
-    found = split_half(values, splits=50, seed=7)
-    assert found.reliability == pytest.approx(np.mean(corrected), abs=1e-9)
-    assert (found.low, found.high) == pytest.approx(np.quantile(corrected, [0.025, 0.975]), abs=1e-9)
-    assert found == split_half(values, splits=50, seed=7)
+    result = split_half_reliability(values, splits=50, seed=7)
+    assert result.reliability == pytest.approx(np.mean(corrected), abs=1e-9)
+    assert (result.low, result.high) == pytest.approx(np.quantile(corrected, [0.025, 0.975]), abs=1e-9)
+    assert result == split_half_reliability(values, splits=50, seed=7)
 
 
 def test_split_half_comes_near_alpha_where_the_design_is_complete() -> None:
     values = noisy(people=20, sentences=200)
-    assert split_half(values, splits=300).reliability == pytest.approx(cronbach(values), abs=0.01)
+    assert split_half_reliability(values, splits=300).reliability == pytest.approx(cronbach_alpha(values), abs=0.01)
 
 
 def test_two_participants_have_one_split() -> None:
     values = noisy(people=2)
     r = stats.pearsonr(*values).statistic
-    found = split_half(values, splits=40)
-    assert (found.correlation, found.reliability) == pytest.approx((r, spearman_brown(r)), abs=1e-9)
-    assert found.high - found.low == pytest.approx(0, abs=1e-12)
+    result = split_half_reliability(values, splits=40)
+    assert (result.correlation, result.reliability) == pytest.approx((r, spearman_brown(r)), abs=1e-9)
+    assert result.high - result.low == pytest.approx(0, abs=1e-12)
 
 
 def test_leave_one_out_by_a_second_computation() -> None:
     values = noisy()
     values[2, :5] = NAN
     expected = []
-    for place in range(len(values)):
-        others = np.nanmean(np.delete(values, place, axis=0), axis=0)
-        mine = ~np.isnan(values[place])
-        expected.append(stats.pearsonr(values[place][mine], others[mine]).statistic)
-    found = leave_one_out(values)
-    assert found.each == pytest.approx(expected, abs=1e-9)
-    assert found.mean == pytest.approx(np.mean(expected), abs=1e-9)
+    for index in range(len(values)):
+        others = np.nanmean(np.delete(values, index, axis=0), axis=0)
+        mine = ~np.isnan(values[index])
+        expected.append(stats.pearsonr(values[index][mine], others[mine]).statistic)
+    result = leave_one_out_correlations(values)
+    assert result.correlations == pytest.approx(expected, abs=1e-9)
+    assert result.mean == pytest.approx(np.mean(expected), abs=1e-9)
 
 
-def test_one_who_does_not_vary_has_no_correlation_with_the_others() -> None:
+def test_a_constant_participant_has_no_correlation() -> None:
     values = np.array([[0.1, 0.1, 0.1], [1.0, 2.0, 3.0], [1.0, 2.0, 4.0]])
-    assert leave_one_out(values).each[0] is None
+    assert leave_one_out_correlations(values).correlations[0] is None
     two = np.array([[0.1, 0.1, 0.1], [0.7, 2.3, 3.9]])
     with pytest.raises(Undefined):
-        leave_one_out(two)
+        leave_one_out_correlations(two)
 
 
 @given(st.floats(-1, 1))
@@ -179,7 +182,7 @@ def test_the_correction_keeps_order_sign_and_bounds(r: float) -> None:
     assert abs(corrected) >= abs(r) - 1e-12
 
 
-@pytest.mark.parametrize("statistic", [cronbach, icc])
+@pytest.mark.parametrize("statistic", [cronbach_alpha, intraclass_correlations])
 @pytest.mark.parametrize(
     ("values", "message"),
     [
@@ -197,24 +200,24 @@ def test_undefined_for_incomplete_or_constant_tables(statistic, values: list[lis
 def test_other_undefined_values() -> None:
     for values in ([[1.0, NAN], [NAN, 2.0]], [[3.0, 3.0], [3.0, 3.0]]):
         with pytest.raises(Undefined):
-            krippendorff(np.array(values))
+            krippendorff_alpha(np.array(values))
     with pytest.raises(MeasureError, match="level is 'ratio'"):
-        krippendorff(OBSERVERS, level="ratio")
+        krippendorff_alpha(OBSERVERS, level="ratio")
     with pytest.raises(Undefined, match="two participants"):
-        split_half(np.array([[1.0, 2.0]]))
+        split_half_reliability(np.array([[1.0, 2.0]]))
     with pytest.raises(Undefined, match="40 of 40 splits"):
-        split_half(np.array([[1.0, 1.0], [2.0, 2.0]]), splits=40)
+        split_half_reliability(np.array([[1.0, 1.0], [2.0, 2.0]]), splits=40)
     with pytest.raises(MeasureError, match="splits is 1"):
-        split_half(JUDGES, splits=1)
+        split_half_reliability(JUDGES, splits=1)
 
 
 def test_the_ceiling_is_the_root_of_the_reliability() -> None:
-    found = ceiling(0.45, 0.81)
-    assert (found.ceiling, found.share) == pytest.approx((0.9, 0.5), abs=1e-12)
+    result = noise_ceiling(0.45, 0.81)
+    assert (result.ceiling, result.share) == pytest.approx((0.9, 0.5), abs=1e-12)
     with pytest.raises(Undefined, match="people do not agree"):
-        ceiling(0.5, -0.1)
+        noise_ceiling(0.5, -0.1)
     with pytest.raises(MeasureError):
-        ceiling(0.5, 1.5)
+        noise_ceiling(0.5, 1.5)
 
 
 def test_true_ratings_reach_the_ceiling() -> None:
@@ -223,30 +226,30 @@ def test_true_ratings_reach_the_ceiling() -> None:
     truth = generator.normal(size=2000)
     values = truth + 2 * generator.normal(size=(10, 2000))
     r = stats.pearsonr(truth, values.mean(axis=0)).statistic
-    assert ceiling(r, split_half(values, splits=100).reliability).share == pytest.approx(1, abs=0.03)
+    assert noise_ceiling(r, split_half_reliability(values, splits=100).reliability).share == pytest.approx(1, abs=0.03)
 
 
-def test_rows_say_why_a_value_is_undefined() -> None:
-    ratings = rate(of_rows("toy", "likert", [[1, 2, 3], [1, 3, None], [2, 3, 7]]))
-    rows = {row["name"]: row for row in reliability_rows(ratings, splits=40)}
+def test_rows_give_the_reason_for_an_undefined_value() -> None:
+    ratings = rate(responses_from_rows("toy", "likert", [[1, 2, 3], [1, 3, None], [2, 3, 7]]))
+    rows = {row["name"]: row for row in build_reliability_rows(ratings, splits=40)}
     assert "1 are missing" in rows["Cronbach's alpha"]["note"]
     assert rows["Cronbach's alpha"]["value"] is None
     assert rows["leave-one-out, mean r"]["note"] is None
 
 
 def test_models_against_the_ceiling() -> None:
-    ratings = rate(of_rows("toy", "likert", np.round(noisy(8, 20), 3).tolist()))
-    scores = Scores({each.sentence.id: float(place) for place, each in enumerate(ratings.rows)}, "m")
-    flat = Scores({each.sentence.id: 1.0 for each in ratings.rows}, "flat")
-    first, second = ceiling_rows(ratings, [scores, flat], splits=40)
+    ratings = rate(responses_from_rows("toy", "likert", np.round(noisy(8, 20), 3).tolist()))
+    scores = Scores({row.sentence.id: float(index) for index, row in enumerate(ratings.rows)}, "m")
+    flat = Scores({row.sentence.id: 1.0 for row in ratings.rows}, "flat")
+    first, second = build_ceiling_rows(ratings, [scores, flat], splits=40)
     r = stats.pearsonr(range(20), ratings.means).statistic
-    reliability = split_half(ratings.values, splits=40).reliability
+    reliability = split_half_reliability(ratings.values, splits=40).reliability
     assert (first["correlation"], first["share"]) == pytest.approx((r, r / reliability**0.5), abs=1e-9)
     assert second["share"] is None
     assert "same value" in second["reason"]
 
 
-def test_rows_say_who_is_left_out() -> None:
-    ratings = rate(of_rows("toy", "yes-no", [[1, 1, 1, 1], [1, 0, 1, 0], [1, 0, 0, 0]]))
-    rows = {row["name"]: row for row in reliability_rows(ratings, splits=40)}
+def test_rows_note_exclusions() -> None:
+    ratings = rate(responses_from_rows("toy", "yes-no", [[1, 1, 1, 1], [1, 0, 1, 0], [1, 0, 0, 0]]))
+    rows = {row["name"]: row for row in build_reliability_rows(ratings, splits=40)}
     assert rows["leave-one-out, mean r"]["note"] == "1 participants without a correlation left out"

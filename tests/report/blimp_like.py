@@ -8,11 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from acceptability.report.again import with_suites
-from acceptability.report.browser import browser
-from acceptability.report.gather import Material, gather
+from acceptability.report.page import build_browser
+from acceptability.report.report_data import ReportData, attach_suites, load_report_data
 from acceptability.store.runs import save_run
-from acceptability.store.said import Store
+from acceptability.store.scores import ScoreStore
 from acceptability.types import Contrast, Query, Sentence, Suite, TokenScores
 
 MODELS = tuple(f"model-{place}" for place in range(5))
@@ -35,7 +34,7 @@ def suite(paradigms: int = 67, pairs: int = 1000) -> Suite:
     return Suite("blimp-like", tuple(sentences), tuple(contrasts))
 
 
-def material(whole: Suite) -> Material:
+def material(whole: Suite) -> ReportData:
     """The material of a run of five models on the suite, by paradigm, saved and read again."""
     draw, results, units = random.Random(0), [], []
     paradigms = list(dict.fromkeys(each.tags["paradigm"] for each in whole.contrasts))
@@ -53,17 +52,17 @@ def material(whole: Suite) -> Material:
             tags = {f"tag/{name}": value for name, value in each.tags.items()}
             units.append({**about, "unit": each.id, "gap": gap, "correct": float(gap > 0), **tags})
     run = save_run("evaluate", "evaluate blimp", results, units, [])
-    found = with_suites(gather([str(run.folder)]), [whole])
+    found = attach_suites(load_report_data([str(run.folder)]), [whole])
     _store_tokens(found)
     return found
 
 
-def _store_tokens(found: Material) -> None:
+def _store_tokens(found: ReportData) -> None:
     """Keep surprisals of the tokens of the pairs that a page will hold, as if models had given them."""
-    shown = browser(found)
+    shown = build_browser(found)
     assert shown is not None
     texts = sorted({text for each in shown.pairs for text in each.texts})
-    with Store() as store:
+    with ScoreStore() as store:
         for model in MODELS:
             store.add(f"causal:{model}@1()", [(Query(text).key, _said(text)) for text in texts])
 
@@ -76,6 +75,6 @@ def _said(text: str) -> TokenScores:
 
 def write(path: Path) -> Path:
     """Write the report of five models on 67,000 pairs."""
-    from acceptability.report.page import Heading, write_report
+    from acceptability.report.page import ReportHeading, write_report
 
-    return write_report(path, Heading("Five models on 67 paradigms"), material(suite()))
+    return write_report(path, ReportHeading("Five models on 67 paradigms"), material(suite()))

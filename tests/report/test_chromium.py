@@ -10,13 +10,12 @@ from pathlib import Path
 import pytest
 
 from report.chromium import chromium, opened
-from report.material import ATTACK, FORMULA, MODELS, everything, suite
+from report.report_rows import ATTACK, FORMULA, MODELS, everything, suite
 
 pytest.importorskip("altair", reason="figures need the extra plots")
 
-from acceptability.report.again import with_suites
-from acceptability.report.gather import gather
-from acceptability.report.page import Heading, write_report
+from acceptability.report.page import ReportHeading, write_report
+from acceptability.report.report_data import attach_suites, load_report_data
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +27,8 @@ def browser():
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
-    material = with_suites(gather(everything(folder / "runs")), [suite()])
-    return write_report(folder / "report.html", Heading(f"A report {ATTACK}", FORMULA), material)
+    material = attach_suites(load_report_data(everything(folder / "runs")), [suite()])
+    return write_report(folder / "report.html", ReportHeading(f"A report {ATTACK}", FORMULA), material)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +55,7 @@ def test_the_page_fits_and_every_figure_is_drawn(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_no_serious_fault(browser, report: Path, scheme: str) -> None:
+def test_axe_finds_no_serious_problem(browser, report: Path, scheme: str) -> None:
     found = importlib.util.find_spec("axe_playwright_python")
     if found is None:
         pytest.skip("the test of accessibility needs axe-playwright-python")

@@ -10,40 +10,39 @@ from pathlib import Path
 
 import pytest
 
-from report.material import everything, suite
+from report.report_rows import everything, suite
 
 pytest.importorskip("altair", reason="figures need the extra plots")
 pytest.importorskip("vl_convert", reason="figures need the extra plots")
 
-from acceptability.report.again import with_suites
-from acceptability.report.drawing import on_paper, write_figures
-from acceptability.report.figures import FIGURES, Drawn, drawn, papers
-from acceptability.report.gather import Material, gather
+from acceptability.report.export import make_paper_spec, write_figures
+from acceptability.report.figures import FIGURE_KINDS, VegaFigure, draw_figures, result_plots
+from acceptability.report.report_data import ReportData, attach_suites, load_report_data
 
 
 @pytest.fixture
-def figures(tmp_path: Path) -> dict[str, Drawn]:
-    material = with_suites(gather(everything(tmp_path / "runs")), [suite()])
-    return {each.name: each for each in drawn(material)}
+def figures(tmp_path: Path) -> dict[str, VegaFigure]:
+    material = attach_suites(load_report_data(everything(tmp_path / "runs")), [suite()])
+    return {each.name: each for each in draw_figures(material)}
 
 
-def test_every_kind_of_figure_is_drawn_from_its_rows(figures: dict[str, Drawn]) -> None:
+def test_every_kind_of_figure_is_drawn_from_its_rows(figures: dict[str, VegaFigure]) -> None:
     import vl_convert
 
     kinds = {name.rstrip("-0123456789") for name in figures}
-    assert kinds == {figure.name for figure in FIGURES}
+    assert kinds == {figure.name for figure in FIGURE_KINDS}
     for each in figures.values():
         assert each.rows
         assert each.caption
         assert len(each.alt) > 20
-        assert vl_convert.vegalite_to_svg(on_paper(each)).startswith("<svg")
+        assert vl_convert.vegalite_to_svg(make_paper_spec(each)).startswith("<svg")
 
 
 def test_nothing_is_drawn_without_rows() -> None:
-    assert drawn(Material()) == []
+    assert draw_figures(ReportData()) == []
 
 
-def test_parts_of_a_figure_take_the_data_of_the_whole(figures: dict[str, Drawn]) -> None:
+def test_layers_and_facets_have_no_data_of_their_own(figures: dict[str, VegaFigure]) -> None:
     """A part with data of its own would show the rows of every model, whichever its heading names."""
 
     def inside(spec: object) -> list[object]:
@@ -64,54 +63,54 @@ NO_CHARACTER = "\0\x08\x0c\x1b\ufffe\uffff\ud800"
 
 
 @pytest.mark.parametrize("hostile", [NO_CHARACTER, "x" * 50_000], ids=["no character", "endless"])
-def test_a_name_that_no_svg_can_hold_is_drawn_all_the_same(figures: dict[str, Drawn], hostile: str) -> None:
+def test_a_name_with_characters_that_svg_forbids_is_drawn(figures: dict[str, VegaFigure], hostile: str) -> None:
     import vl_convert
 
     for each in figures.values():
         rows = [{k: f"{v}{hostile}" if isinstance(v, str) else v for k, v in row.items()} for row in each.rows]
         titled = {**each.spec, "title": hostile}
-        spec = on_paper(replace(each, rows=tuple(rows), spec=titled))
+        spec = make_paper_spec(replace(each, rows=tuple(rows), spec=titled))
         text = json.dumps(spec, ensure_ascii=False)
         assert not re.search(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|x{300}", text)
         assert vl_convert.vegalite_to_svg(spec).startswith("<svg")
 
 
-def test_long_names_that_begin_alike_stay_apart_on_paper(figures: dict[str, Drawn]) -> None:
+def test_long_names_with_a_shared_prefix_stay_distinct_on_paper(figures: dict[str, VegaFigure]) -> None:
     figure = figures["by-group"]
     rows = [{**row, "group": "x" * 300 + row["group"]} for row in figure.rows]
-    drawn_rows = on_paper(replace(figure, rows=tuple(rows)))["datasets"]["rows"]
+    drawn_rows = make_paper_spec(replace(figure, rows=tuple(rows)))["datasets"]["rows"]
     assert len({row["group"] for row in drawn_rows}) == len({row["group"] for row in rows}) > 1
     assert [row["model"] for row in drawn_rows] == [row["model"] for row in rows]
 
 
-def _points(figure: Drawn) -> list[str]:
+def _points(figure: VegaFigure) -> list[str]:
     import vl_convert
 
-    svg = vl_convert.vegalite_to_svg(on_paper(figure))
+    svg = vl_convert.vegalite_to_svg(make_paper_spec(figure))
     return [part for part in svg.split("<path") if 'fill="#555"' in part]
 
 
-def test_the_adc_curve_passes_through_adc(figures: dict[str, Drawn], tmp_path: Path) -> None:
+def test_the_adc_curve_passes_through_adc(figures: dict[str, VegaFigure], tmp_path: Path) -> None:
     curve = {(row["model"], row["delta"]): row["adc"] for row in figures["adc-curve"].rows}
-    units = gather([str(tmp_path / "runs" / "run")]).units
+    units = load_report_data([str(tmp_path / "runs" / "run")]).units
     for model in ("alpha", "beta"):
         gaps = [(row["gap"], row["human_gap"]) for row in units if row["model"] == model and "human_gap" in row]
         met = [one > 0 and abs(one - two) < 0.5 for one, two in gaps]
         assert curve[model, 0.5] == pytest.approx(sum(met) / len(met))
 
 
-def test_the_human_line_is_the_share_of_ratings_in_order(figures: dict[str, Drawn]) -> None:
+def test_the_human_line_is_the_share_of_ratings_in_order(figures: dict[str, VegaFigure]) -> None:
     rows = figures["by-group"].rows
     assert {row["chance"] for row in rows} == {0.5}
     assert {row["human"] for row in rows} == {1.0}
 
 
-def test_bars_have_deviations_and_the_line_of_every_sentence(figures: dict[str, Drawn]) -> None:
+def test_bars_have_deviations_and_the_line_of_every_sentence(figures: dict[str, VegaFigure]) -> None:
     row = figures["features"].rows[0]
     assert (row["feature"], row["mean"], row["sd"], row["whole"]) == ("Simple", 0.4, 0.05, 0.4)
 
 
-def test_files_for_a_paper_have_its_widths(figures: dict[str, Drawn], tmp_path: Path) -> None:
+def test_files_for_a_paper_have_its_widths(figures: dict[str, VegaFigure], tmp_path: Path) -> None:
     some = [figures["adc-curve"], figures["by-group"]]
     files = write_figures(tmp_path / "figures", some)
     assert {path.suffix for path in files} == {".pdf", ".svg", ".png"}
@@ -123,10 +122,10 @@ def test_files_for_a_paper_have_its_widths(figures: dict[str, Drawn], tmp_path: 
 
 def test_rows_of_models_and_configurations_are_a_heat_map() -> None:
     cells = [
-        {"table": "Figure 1", "row": f"model: {taught}", "column": place, "ours": 0.1 * n, "paper": None}
-        for n, taught in enumerate(("CoLA", "1 NPI", "All NPI"))
+        {"table": "Figure 1", "row": f"model: {training}", "column": place, "ours": 0.1 * n, "paper": None}
+        for n, training in enumerate(("CoLA", "1 NPI", "All NPI"))
         for place in ("ADV", "COND", "ONLY")
     ]
-    (panel,) = papers.grids(Material(cells=tuple(cells)))
+    (panel,) = result_plots.make_grid_panels(ReportData(cells=tuple(cells)))
     assert panel.title == "Figure 1"
     assert len(panel.rows) == 9

@@ -11,15 +11,20 @@ import pytest
 
 from acceptability import evaluate
 from acceptability.errors import ReportError, UnknownName
-from acceptability.report import drawing, page
-from acceptability.report.again import with_suites
-from acceptability.report.browser import browser, chosen, json_text, packed
-from acceptability.report.gather import gather
-from acceptability.report.page import Heading, write_report
-from acceptability.report.table import group_table, number
-from acceptability.store.runs import save_run, unit_rows
+from acceptability.report import export, page
+from acceptability.report.page import (
+    ReportHeading,
+    build_browser,
+    choose_pairs,
+    dump_script_json,
+    pack_browser,
+    write_report,
+)
+from acceptability.report.report_data import attach_suites, load_report_data
+from acceptability.report.terminal import build_group_table, format_number
+from acceptability.store.runs import collect_unit_rows, save_run
 from acceptability.suites import load_suite
-from report.material import ATTACK, FORMULA, MODELS, everything, suite
+from report.report_rows import ATTACK, FORMULA, MODELS, everything, suite
 
 
 class Tags(HTMLParser):
@@ -47,18 +52,18 @@ class Tags(HTMLParser):
 
 @pytest.fixture
 def material(tmp_path: Path):
-    return with_suites(gather(everything(tmp_path / "runs")), [suite()])
+    return attach_suites(load_report_data(everything(tmp_path / "runs")), [suite()])
 
 
 @pytest.fixture
 def plain(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if nothing that draws were installed."""
     monkeypatch.setattr(page, "can_draw", lambda: False)
-    monkeypatch.setattr(drawing, "find_spec", lambda name: None)
+    monkeypatch.setattr(export, "find_spec", lambda name: None)
 
 
-def test_the_page_stands_alone_and_runs_no_script_but_its_own(material, plain, tmp_path: Path) -> None:
-    path = write_report(tmp_path / "p.html", Heading("A <b>title</b>", ATTACK, [(ATTACK, "&")]), material)
+def test_the_page_is_self_contained_and_runs_only_its_own_scripts(material, plain, tmp_path: Path) -> None:
+    path = write_report(tmp_path / "p.html", ReportHeading("A <b>title</b>", ATTACK, [(ATTACK, "&")]), material)
     text = path.read_text(encoding="utf-8")
     tags = Tags(text)
     assert not {"link", "img", "iframe", "object", "base"} & set(tags.seen)
@@ -75,16 +80,16 @@ def test_the_page_stands_alone_and_runs_no_script_but_its_own(material, plain, t
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
 
 
-def test_without_the_packages_that_draw_the_page_says_so(material, plain, tmp_path: Path) -> None:
-    text = write_report(tmp_path / "p.html", Heading("t"), material).read_text(encoding="utf-8")
+def test_without_the_packages_for_figures_the_page_has_a_note(material, plain, tmp_path: Path) -> None:
+    text = write_report(tmp_path / "p.html", ReportHeading("t"), material).read_text(encoding="utf-8")
     assert "pip install &#39;acceptability[plots]&#39;" in text
     assert "<figure" not in text
     assert "PairAccuracy" in text
 
 
 def test_data_in_the_page_cannot_end_its_element(material) -> None:
-    found = browser(material)
-    text = json_text(packed(found))
+    found = build_browser(material)
+    text = dump_script_json(pack_browser(found))
     assert not set("<>&\u2028\u2029") & set(text)
     pairs = json.loads(text)["pairs"]
     assert pairs[0]["texts"][0] == ATTACK
@@ -92,34 +97,34 @@ def test_data_in_the_page_cannot_end_its_element(material) -> None:
     assert json.loads(text)["models"] == list(MODELS)
 
 
-def test_the_browser_keeps_pairs_that_models_differ_in_first(material) -> None:
-    everyone = browser(material).pairs
-    differing = [each.id for each in everyone if each.differs]
+def test_pairs_on_which_models_differ_come_first(material) -> None:
+    everyone = build_browser(material).pairs
+    differing = [each.id for each in everyone if each.models_differ]
     assert 0 < len(differing) < 38
-    kept = chosen(everyone, len(differing) + 2)
+    kept = choose_pairs(everyone, len(differing) + 2)
     assert [each.id for each in kept[:-2]] == differing
-    assert not any(each.differs for each in kept[-2:])
-    assert [each.id for each in kept] == [each.id for each in chosen(everyone, len(differing) + 2)]
-    few = browser(material, most=5)
+    assert not any(each.models_differ for each in kept[-2:])
+    assert [each.id for each in kept] == [each.id for each in choose_pairs(everyone, len(differing) + 2)]
+    few = build_browser(material, max_pairs=5)
     assert "5 of 40 pairs are here" in few.about
     assert "serve" in few.about
-    assert browser(material).about == "All 40 pairs are here."
+    assert build_browser(material).about == "All 40 pairs are here."
 
 
-def test_tokens_come_from_the_store_without_opening_a_model(tmp_path: Path, monkeypatch) -> None:
+def test_tokens_are_read_from_the_store_without_a_model(tmp_path: Path, monkeypatch) -> None:
     results = evaluate("starter", ["uniform"], measures=["PairAccuracy"])
-    run = save_run("evaluate", "evaluate starter", [each.row() for each in results], unit_rows(results), [])
+    run = save_run("evaluate", "evaluate starter", [each.row() for each in results], collect_unit_rows(results), [])
     monkeypatch.setattr("acceptability.models.load_model", None)
-    found = browser(with_suites(gather([run.id])))
+    found = build_browser(attach_suites(load_report_data([run.id])))
     assert found.models == ("uniform",)
     assert len(found.pairs) == 383
-    first = packed(found)["pairs"][0]
+    first = pack_browser(found)["pairs"][0]
     starts, bits = first["tokens"][0][0][::3], first["tokens"][0][0][2::3]
     assert starts[0] == 0
     assert bits == [15.6] * len(bits)
     folder = str(run.folder)
     monkeypatch.setenv("ACCEPTABILITY_HOME", str(tmp_path))
-    elsewhere = browser(with_suites(gather([folder])))
+    elsewhere = build_browser(attach_suites(load_report_data([folder])))
     assert "No surprisals of single tokens are stored for uniform" in elsewhere.shading
 
 
@@ -127,27 +132,27 @@ def test_a_suite_that_changed_is_not_shown(tmp_path: Path) -> None:
     places = everything(tmp_path / "runs")
     other = suite()
     changed = type(other)("mine", other.sentences[:-2], other.contrasts[:-1])
-    found = with_suites(gather(places), [changed])
+    found = attach_suites(load_report_data(places), [changed])
     assert not found.suites
-    assert "could not be found" in found.notes[0]
-    assert browser(found) is None
+    assert "was not found" in found.notes[0]
+    assert build_browser(found) is None
 
 
 def test_runs_are_found_by_id_folder_and_file(tmp_path: Path) -> None:
     results = evaluate("starter", ["uniform"], measures=["PBC()"])
-    run = save_run("evaluate", "evaluate starter", [each.row() for each in results], unit_rows(results), [])
+    run = save_run("evaluate", "evaluate starter", [each.row() for each in results], collect_unit_rows(results), [])
     (tmp_path / "rows.json").write_text(json.dumps([each.row() for each in results]))
     for place in (run.id, str(run.folder), str(tmp_path / "rows.json")):
-        assert len(gather([place]).results) == 1
-    assert len(gather([run.id, run.id]).results) == 1
+        assert len(load_report_data([place]).results) == 1
+    assert len(load_report_data([run.id, run.id]).results) == 1
     with pytest.raises(UnknownName, match="no run named"):
-        gather(["nothing"])
+        load_report_data(["nothing"])
     (tmp_path / "odd.json").write_text('[{"a": 1}]')
     with pytest.raises(ReportError, match="no row can be shown"):
-        gather([str(tmp_path / "odd.json")])
+        load_report_data([str(tmp_path / "odd.json")])
     (tmp_path / "bad.json").write_text("{")
     with pytest.raises(ReportError, match="cannot read"):
-        gather([str(tmp_path / "bad.json")])
+        load_report_data([str(tmp_path / "bad.json")])
 
 
 def test_an_undefined_value_is_a_dash_with_a_reason(plain, tmp_path: Path) -> None:
@@ -155,22 +160,24 @@ def test_an_undefined_value_is_a_dash_with_a_reason(plain, tmp_path: Path) -> No
     (tmp_path / "r.json").write_text(
         json.dumps([row | {"value": None, "low": None, "high": None, "reason": "because"}])
     )
-    text = write_report(tmp_path / "p.html", Heading("t"), gather([str(tmp_path / "r.json")])).read_text()
+    text = write_report(
+        tmp_path / "p.html", ReportHeading("t"), load_report_data([str(tmp_path / "r.json")])
+    ).read_text()
     assert "because" in text
     assert ">–<" in text
-    assert number(None) == "–"
+    assert format_number(None) == "–"
 
 
 def test_a_page_in_no_folder_is_an_error(material, plain, tmp_path: Path) -> None:
-    with pytest.raises(ReportError, match="cannot write the page"):
-        write_report(tmp_path / "none" / "p.html", Heading("t"), material)
+    with pytest.raises(ReportError, match=r"cannot write .*p\.html"):
+        write_report(tmp_path / "none" / "p.html", ReportHeading("t"), material)
 
 
 def test_groups_stand_in_rows_and_models_in_columns() -> None:
     results = [
         each for each in evaluate("starter", ["uniform"], measures=["PairAccuracy"], by="phenomenon") if each.group
     ]
-    table = group_table(results)
+    table = build_group_table(results)
     assert table.row_count == 13
     assert [str(column.header) for column in table.columns] == ["group", "uniform"]
 
@@ -178,4 +185,4 @@ def test_groups_stand_in_rows_and_models_in_columns() -> None:
 def test_the_starter_suite_is_found_by_its_name() -> None:
     results = evaluate("starter", ["uniform"], measures=["PBC()"])
     run = save_run("evaluate", "evaluate starter", [each.row() for each in results], [], [])
-    assert with_suites(gather([run.id])).suites["starter"].hash == load_suite("starter").hash
+    assert attach_suites(load_report_data([run.id])).suites["starter"].hash == load_suite("starter").hash

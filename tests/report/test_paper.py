@@ -10,92 +10,95 @@ import numpy as np
 import pytest
 
 from acceptability.measures.pairs import PairAccuracy
-from acceptability.report import cited
-from acceptability.report.again import with_suites
-from acceptability.report.cited import bibtex, keys, references
-from acceptability.report.gather import Material, gather
-from acceptability.report.grids import Entry, Grid, grids
-from acceptability.report.latex import escaped as in_latex
-from acceptability.report.latex import latex
-from acceptability.report.markdown import markdown
-from acceptability.report.rows import csv_text, harmless, write_sheet
-from acceptability.report.sheets import write_sheets
-from acceptability.report.significance import mark, marks
-from acceptability.stats.corrections import holm
-from acceptability.stats.permutation import permutation_test
-from acceptability.suites import catalog
+from acceptability.report import page
+from acceptability.report.export import write_csv_files
+from acceptability.report.page import find_citation_keys, format_bibtex, read_references
+from acceptability.report.report_data import ReportData, attach_suites, load_report_data
+from acceptability.report.result_tables import (
+    ReportTable,
+    TableCell,
+    build_tables,
+    compute_marks,
+    format_latex,
+    format_mark,
+    format_markdown,
+)
+from acceptability.report.result_tables import escape_latex as in_latex
+from acceptability.stats.permutation import holm, permutation_test
+from acceptability.suites import load_catalog
+from acceptability.text.io import escape_formulas, format_csv, write_spreadsheet
 from acceptability.types import Units
-from report.material import ATTACK, FORMULA, everything, suite
+from report.report_rows import ATTACK, FORMULA, everything, suite
 
 
 @pytest.fixture
-def material(tmp_path: Path) -> Material:
-    return with_suites(gather(everything(tmp_path / "runs")), [suite()])
+def material(tmp_path: Path) -> ReportData:
+    return attach_suites(load_report_data(everything(tmp_path / "runs")), [suite()])
 
 
 def test_latex_is_a_booktabs_table_with_the_best_in_bold() -> None:
     row = (
-        Entry("a_b"),
-        Entry("0.900", "[0.8, 1.0]", is_best=True, is_number=True),
-        Entry("-0.1", mark="**", is_number=True),
+        TableCell("a_b"),
+        TableCell("0.900", "[0.8, 1.0]", is_best=True, is_number=True),
+        TableCell("-0.1", mark="**", is_number=True),
     )
-    text = latex([Grid("g", "T & t", ("model", "x", "y"), (row,), ("A note.",))])
+    text = format_latex([ReportTable("g", "T & t", ("model", "x", "y"), (row,), ("A note.",))])
     assert r"\begin{tabular}{@{}lrr@{}}" in text
     assert r"a\_b & \textbf{0.900} {\scriptsize [0.8, 1.0]} & $-$0.1\textsuperscript{**} \\" in text
     assert r"\caption{T \& t. A note.}" in text
     assert all(rule in text for rule in (r"\toprule", r"\midrule", r"\bottomrule"))
 
 
-def test_nothing_in_a_cell_is_a_command_of_latex() -> None:
+def test_latex_commands_in_cells_are_escaped() -> None:
     text = in_latex(r"\input{/etc/passwd} $x$ 100% #1 ~ ^ _ & {}")
     assert "\\input" not in text
     assert re.sub(r"\\(textbackslash|textasciitilde|textasciicircum)\{\}|\\[{}$&#%_]", "", text).isprintable()
     assert not re.search(r"(?<!\\)[$&#%_]", text)
 
 
-def test_attacks_are_text_in_every_table(material: Material) -> None:
-    tables = grids(material)
+def test_attacks_are_text_in_every_table(material: ReportData) -> None:
+    tables = build_tables(material)
     assert ATTACK in {entry.text for grid in tables for row in grid.rows for entry in row}
-    assert "<script" not in latex(tables)
-    assert "<script" not in markdown(tables)
-    assert r"\textless{}script\textgreater{}" in latex(tables)
-    assert "&lt;script&gt;" in markdown(tables)
+    assert "<script" not in format_latex(tables)
+    assert "<script" not in format_markdown(tables)
+    assert r"\textless{}script\textgreater{}" in format_latex(tables)
+    assert "&lt;script&gt;" in format_markdown(tables)
 
 
-def test_no_cell_of_a_csv_is_a_formula(material: Material, tmp_path: Path) -> None:
-    for path in write_sheets(tmp_path / "csv", material, []):
+def test_no_cell_of_a_csv_is_a_formula(material: ReportData, tmp_path: Path) -> None:
+    for path in write_csv_files(tmp_path / "csv", material, []):
         with path.open(encoding="utf-8", newline="") as file:
             cells = [cell for row in csv.reader(file) for cell in row]
         assert not [cell for cell in cells if cell.startswith(("=", "@", "+", "\t"))]
         assert not [cell for cell in cells if cell.startswith("-") and not re.fullmatch(r"-[\d.e-]+", cell)]
     assert f"'{FORMULA}" in (tmp_path / "csv" / "cells.csv").read_text()
-    assert csv_text([{"=a": "-x", "n": -1}]) == '"\'=a","n"\n"\'-x","-1"\n'
-    write_sheet(tmp_path / "s.tsv", [{"a": FORMULA}])
+    assert format_csv([{"=a": "-x", "n": -1}]) == '"\'=a","n"\n"\'-x","-1"\n'
+    write_spreadsheet(tmp_path / "s.tsv", [{"a": FORMULA}])
     assert (tmp_path / "s.tsv").read_text() == f'"a"\n"\'{FORMULA}"\n'
-    write_sheet(tmp_path / "s.jsonl", [{"a": FORMULA}])
+    write_spreadsheet(tmp_path / "s.jsonl", [{"a": FORMULA}])
     assert (tmp_path / "s.jsonl").read_text() == '{"a": "=cmd()"}\n'
 
 
 @pytest.mark.parametrize("text", ["a;=1+1", "a;=1+1;b", 'say "x";=1+1;', "a;  @SUM(1)", "a\n=1+1;b", "a\t-x", ";＝1+1"])
-def test_a_spreadsheet_that_splits_at_semicolons_found_a_formula(text: str, tmp_path: Path) -> None:
+def test_formulas_after_semicolons_are_escaped(text: str, tmp_path: Path) -> None:
     rows = [{"first": text, "second": text, "third": "x"}]
-    write_sheet(tmp_path / "s.csv", rows)
-    for written in ((tmp_path / "s.csv").read_text(encoding="utf-8"), csv_text(rows)):
+    write_spreadsheet(tmp_path / "s.csv", rows)
+    for written in ((tmp_path / "s.csv").read_text(encoding="utf-8"), format_csv(rows)):
         assert written.splitlines()[0] == '"first","second","third"'
         cells = [cell for row in csv.reader(written.splitlines(), delimiter=";") for cell in row]
         assert not [cell for cell in cells if cell.strip().startswith(("=", "+", "-", "@", "＝"))]
 
 
-def test_a_list_of_lines_or_signs_stays_as_it_is() -> None:
+def test_ordinary_lists_are_not_escaped() -> None:
     for text in ("a;b", "a\r\nb", "a - b", "a;\n\nb", "a,=b", "-1.5"):
-        assert harmless(text) == text
+        assert escape_formulas(text) == text
 
 
-def test_names_cannot_end_a_cell_of_markdown() -> None:
+def test_markdown_in_cells_is_escaped() -> None:
     about = {"measure": "PBC()", "reduction": "lp()", "suite": "s|`s`", "low": None, "high": None, "n": 4, "notes": ""}
     model = "m|x\n| forged | 1 |\n`code` <script>alert(1)</script>"
     rows = [{**about, "model": model, "value": 0.5, "group": group} for group in (None, f"tag={model}")]
-    text = markdown(grids(Material(results=tuple(rows))))
+    text = format_markdown(build_tables(ReportData(results=tuple(rows))))
     lines = [line for line in text.splitlines() if line.startswith("|")]
     assert {len(re.findall(r"(?<!\\)\|", line)) for line in lines} == {3}
     assert "\n| forged" not in text
@@ -112,32 +115,33 @@ def test_marks_are_those_of_permutation_tests_against_the_best() -> None:
         for model, values in right.items()
         for place, value in enumerate(values.tolist())
     ]
-    found = marks(Material(units=tuple(rows)))
+    found = compute_marks(ReportData(units=tuple(rows)))
     units = {name: Units(tuple(map(str, range(60))), {"correct": values}, ({},) * 60) for name, values in right.items()}
     ps = [permutation_test(PairAccuracy(), units["good"], units[name], draws=2000).p for name in ("poor", "near")]
     assert found == {
-        ("s", "PairAccuracy(ties=0.0)", name): mark(p) for name, p in zip(("poor", "near"), holm(ps), strict=True)
+        ("s", "PairAccuracy(ties=0.0)", name): format_mark(p)
+        for name, p in zip(("poor", "near"), holm(ps), strict=True)
     }
     assert found["s", "PairAccuracy(ties=0.0)", "poor"] == "***"
     assert found["s", "PairAccuracy(ties=0.0)", "near"] == ""
 
 
-def test_every_suite_has_a_reference_and_every_reference_is_there() -> None:
-    lists = cited._belonging()
-    for entry in catalog():
+def test_every_suite_has_a_reference_and_every_reference_exists() -> None:
+    lists = page._read_reference_lists()
+    for entry in load_catalog():
         assert any(f"{entry.id}/".startswith(f"{name}/") for name in lists["suites"]), entry.id
     named = [key for part in lists.values() if isinstance(part, dict) for found in part.values() for key in found]
-    assert set(named) <= set(references())
-    for key, entry in references().items():
+    assert set(named) <= set(read_references())
+    for key, entry in read_references().items():
         assert entry.count("{") == entry.count("}"), key
         assert entry.endswith(",\n}")
         assert "author = {" in entry
 
 
-def test_bibtex_names_suites_models_and_methods(material: Material) -> None:
-    found = keys(material)
+def test_bibtex_names_suites_models_and_methods(material: ReportData) -> None:
+    found = find_citation_keys(material)
     assert {"warstadt-etal-2020-blimp", "vazquez-martinez-2021", "niu-penn-2020", "radford-etal-2019"} <= set(found)
     assert {"holm-1979", "efron-tibshirani-1993", "park-etal-2021"} <= set(found)
-    text = bibtex(material)
+    text = format_bibtex(material)
     assert "% mine: a suite of your own" in text
     assert text.count("@") == len(found) == len(set(found))

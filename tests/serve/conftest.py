@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from .visiting import Visitor
+    from .http_client import Visitor
 
 collect_ignore = [] if find_spec("fastapi") else ["visiting.py"]
 
 
 @pytest.fixture
 def visitor() -> Iterator[Visitor]:
-    from .visiting import Visitor, visiting
+    from .http_client import Visitor, visiting
 
     with visiting() as client:
         yield Visitor(client)
@@ -25,9 +25,9 @@ def visitor() -> Iterator[Visitor]:
 @pytest.fixture
 def narrow() -> Iterator[Visitor]:
     """A visitor where little is allowed."""
-    from acceptability.serve.limits import Limits
+    from acceptability.serve.security import Limits
 
-    from .visiting import Visitor, visiting
+    from .http_client import Visitor, visiting
 
     limits = Limits(upload_bytes=3_000, characters=50, sentences=3, table_sentences=6, per_minute=8)
     with visiting(limits=limits) as client:

@@ -135,14 +135,14 @@ class Watched:
         return [f"{self.page.url} {each['id']}: {each['nodes'][0]['html']}" for each in bad]
 
 
-def test_what_is_typed_is_shown_as_text_and_never_run(browser: Browser, server: Server) -> None:
+def test_typed_text_is_escaped_and_never_run(browser: Browser, server: Server) -> None:
     with Watched(browser, server) as visit:
         visit.judge(EVIL, "=cmd() <img src=x onerror=alert(2)>", ("trigram", "uniform"))
         assert EVIL in visit.page.input_value("#first")
         assert "script" in visit.page.inner_text("#verdicts")
         visit.evaluate(TABLE, "uniform")
         page = visit.page
-        page.click("text=See every sentence")
+        page.click("text=Browse the sentences")
         assert f"{EVIL} sleeps." in page.inner_text("main")
         assert "=cmd()" in page.inner_text("main")
         page.goto(page.url + "?q=" + EVIL)
@@ -156,7 +156,7 @@ def test_what_is_typed_is_shown_as_text_and_never_run(browser: Browser, server: 
         assert visit.wrong == []
 
 
-def test_the_keyboard_is_enough(browser: Browser, server: Server) -> None:
+def test_pages_work_by_keyboard_alone(browser: Browser, server: Server) -> None:
     with Watched(browser, server) as visit:
         page = visit.page
         page.goto("/")
@@ -189,7 +189,7 @@ def test_without_scripts_the_page_works_too(browser: Browser, server: Server) ->
         page.uncheck(f"input[value={name}]")
     page.fill("#first", "Cats sleep.")
     page.click("text=Judge >> nth=-1")
-    assert page.locator("#answer").inner_text() == "What the models say"
+    assert page.locator("#answer").inner_text() == "Scores of the models"
     context.close()
 
 
@@ -208,7 +208,7 @@ def test_every_page_is_accessible_and_fits(browser: Browser, server: Server, sch
     with Watched(browser, server, width, scheme) as visit:
         page, faults = visit.page, []
         visit.evaluate(TABLE, "trigram", "uniform")
-        done, run = page.url, page.get_attribute("text=See every sentence", "href")
+        done, run = page.url, page.get_attribute("text=Browse the sentences", "href")
         visit.judge(
             "The author that the critics praise is famous.",
             "The author that the critics praise are famous.",
@@ -267,11 +267,9 @@ def test_all_models_are_shown(browser: Browser, server: Server, tmp_path: Path) 
     names = ("mini-masked", "mini-causal", "mini-lstm", "trigram", "uniform")
     for scheme in ("light", "dark"):
         with Watched(browser, server, scheme=scheme) as visit:
-            started = time.monotonic()
             visit.judge(
                 "The author that the critics praise is famous.", "The author that the critics praise are famous.", names
             )
-            assert time.monotonic() - started < 60
             assert visit.page.locator(".verdict").count() == len(names)
             assert visit.page.locator(".problem").count() == 0
             assert visit.faults() == []

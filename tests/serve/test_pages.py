@@ -8,10 +8,10 @@ import pytest
 
 pytest.importorskip("fastapi", reason="the page needs the extra [web]")
 
-from acceptability.scoring import judge
+from acceptability.api.scoring import judge
 from acceptability.store.runs import runs_folder
 
-from .visiting import PAIRS, visiting
+from .http_client import PAIRS, visiting
 
 EVIL = "<script>alert(1)</script>"
 
@@ -29,7 +29,7 @@ def test_a_pair_is_judged_by_every_model(visitor) -> None:
 
 def test_one_sentence_is_judged_without_a_winner(visitor) -> None:
     page = visitor.post("/", {"first": "The boys were late.", "model": "trigram"}).text
-    assert "What the models say" in page
+    assert "Scores of the models" in page
     assert "better by" not in page
 
 
@@ -39,7 +39,7 @@ def test_only_the_verdicts_are_sent_to_a_script(visitor) -> None:
     assert "<html" not in page
 
 
-def test_nothing_to_judge_is_said(visitor) -> None:
+def test_an_empty_form_is_an_error(visitor) -> None:
     for data in ({"first": " ", "model": "uniform"}, {"first": "Cats sleep."}):
         answer = visitor.post("/", data)
         assert answer.status_code == 400
@@ -47,7 +47,7 @@ def test_nothing_to_judge_is_said(visitor) -> None:
     assert visitor.post("/", {"first": "Cats sleep.", "model": "nobody"}).status_code == 404
 
 
-def test_the_api_says_the_same(visitor) -> None:
+def test_the_api_returns_the_scores_of_the_page(visitor) -> None:
     answer = visitor.client.post(
         "/api/judge",
         json={"sentences": ["The boys were late.", "The boys was late."], "models": ["trigram"]},
@@ -114,7 +114,7 @@ def test_a_file_is_uploaded(visitor, name: str, content: str) -> None:
         ({"table": PAIRS, "model": "uniform", "by": "nothing"}, "no tag"),
     ],
 )
-def test_a_table_that_is_not_in_order_is_refused_at_once(visitor, own_home, data, problem: str) -> None:
+def test_an_invalid_table_is_refused_at_once(visitor, own_home, data, problem: str) -> None:
     answer = visitor.post("/table", data)
     assert answer.status_code == 400
     assert problem in answer.text
@@ -123,7 +123,7 @@ def test_a_table_that_is_not_in_order_is_refused_at_once(visitor, own_home, data
     assert not list((own_home / "jobs").glob("2*"))
 
 
-def test_a_name_of_a_file_leads_nowhere(visitor, own_home) -> None:
+def test_an_uploaded_file_name_cannot_leave_its_folder(visitor, own_home) -> None:
     begun = visitor.post("/table", {"model": "uniform"}, files={"file": ("../../../up.csv", PAIRS.encode())})
     assert visitor.finished(str(begun.url))["suite"] == "up.csv"
     assert not list(own_home.parent.glob("up.csv"))
@@ -151,7 +151,7 @@ def test_a_suite_is_evaluated(visitor) -> None:
     assert visitor.get(f"/api/runs/{job['run']}").json()["results"][0]["n"] == 383
 
 
-def test_a_suite_that_is_not_here_is_said(visitor, monkeypatch, tmp_path) -> None:
+def test_a_suite_that_is_not_available_is_reported(visitor, monkeypatch, tmp_path) -> None:
     monkeypatch.setenv("ACCEPTABILITY_DATA", str(tmp_path))
     page = visitor.get("/suites/blimp").text
     assert "acceptability suites fetch blimp" in page
@@ -159,18 +159,20 @@ def test_a_suite_that_is_not_here_is_said(visitor, monkeypatch, tmp_path) -> Non
 
 
 def test_runs_of_the_command_line_are_shown_with_their_sentences(visitor) -> None:
-    from acceptability.measuring import evaluate
-    from acceptability.store.runs import save_run, unit_rows
+    from acceptability.api.evaluation import evaluate
+    from acceptability.store.runs import collect_unit_rows, save_run
 
     results = evaluate("starter", ["uniform"], measures=["PairAccuracy"])
     rows = [each.row() for each in results]
-    run = save_run("evaluate", "evaluate starter", rows, unit_rows(results), [each.signature for each in results])
+    run = save_run(
+        "evaluate", "evaluate starter", rows, collect_unit_rows(results), [each.signature for each in results]
+    )
     page = visitor.get(f"/runs/{run.id}").text
     assert '<span class="mark mark-1">better</span>' in page
     assert "383 rows" in page
 
 
-def test_a_run_of_another_kind_or_a_damaged_one_is_no_crash(visitor) -> None:
+def test_runs_of_other_commands_and_damaged_runs_are_shown(visitor) -> None:
     from acceptability.store.runs import save_run
 
     other = save_run("compare", "compare", [{"first": 1.0}], [], [])
@@ -182,7 +184,7 @@ def test_a_run_of_another_kind_or_a_damaged_one_is_no_crash(visitor) -> None:
     assert "damaged" in answer.text
 
 
-def test_what_looks_like_code_is_shown_as_text(visitor) -> None:
+def test_markup_in_data_is_escaped(visitor) -> None:
     table = f'good,bad,phenomenon\n"{EVIL} sleeps.",=cmd(),{EVIL}\n'
     page = visitor.post("/", {"first": EVIL, "second": "=cmd()", "model": ["trigram", "uniform"]}).text
     begun = visitor.post("/table", {"table": table, "model": "uniform", "by": "phenomenon"})
@@ -199,59 +201,59 @@ def test_what_looks_like_code_is_shown_as_text(visitor) -> None:
     assert json.dumps(EVIL)[1:-1] not in visitor.get("/suites", params={"q": EVIL}).text
 
 
-def test_jobs_go_on_after_a_restart(own_home) -> None:
-    from acceptability.serve.jobs import Order, all_jobs, kept, new_job
+def test_jobs_resume_after_a_restart(own_home) -> None:
+    from acceptability.serve.jobs import JobSpec, all_jobs, create_job, save_job
 
-    job = new_job(Order("pairs.csv", True, ("uniform",)), PAIRS.encode())
+    job = create_job(JobSpec("pairs.csv", True, ("uniform",)), PAIRS.encode())
     from dataclasses import replace
 
-    kept(replace(job, state="running", done=1, total=4))
-    from .visiting import Visitor
+    save_job(replace(job, state="running", done=1, total=4))
+    from .http_client import Visitor
 
     with visiting() as client:
         assert Visitor(client).finished(f"/jobs/{job.id}")["state"] == "done"
     assert [each.state for each in all_jobs()] == ["done"]
 
 
-def test_a_stopped_server_leaves_its_job_to_the_next(monkeypatch) -> None:
+def test_the_job_of_a_stopped_server_resumes_in_the_next(monkeypatch) -> None:
     import threading
 
-    from acceptability.serve import working
+    from acceptability.serve import jobs
     from acceptability.serve.jobs import all_jobs
 
-    from .visiting import Visitor
+    from .http_client import Visitor
 
     begun, go = threading.Event(), threading.Event()
-    real = working.evaluate
+    real = jobs.evaluate
 
     def slow(*args, progress, **options):
         begun.set()
         go.wait(10)
         return real(*args, progress=progress, **options)
 
-    monkeypatch.setattr(working, "evaluate", slow)
+    monkeypatch.setattr(jobs, "evaluate", slow)
     with visiting() as client:
         Visitor(client).post("/table", {"table": PAIRS, "model": "uniform"})
         assert begun.wait(10)
         threading.Timer(0.2, go.set).start()
     assert [each.state for each in all_jobs()] == ["waiting"]
-    monkeypatch.setattr(working, "evaluate", real)
+    monkeypatch.setattr(jobs, "evaluate", real)
     with visiting() as client:
         assert Visitor(client).finished(f"/jobs/{all_jobs()[0].id}")["state"] == "done"
 
 
-def test_a_job_is_stopped_by_its_visitor(visitor, monkeypatch) -> None:
+def test_a_visitor_stops_a_job(visitor, monkeypatch) -> None:
     import threading
 
-    from acceptability.serve import working
+    from acceptability.serve import jobs
 
-    go, real = threading.Event(), working.evaluate
+    go, real = threading.Event(), jobs.evaluate
 
     def slow(*args, **options):
         go.wait(10)
         return real(*args, **options)
 
-    monkeypatch.setattr(working, "evaluate", slow)
+    monkeypatch.setattr(jobs, "evaluate", slow)
     running = visitor.post("/table", {"table": PAIRS, "model": "uniform"})
     waiting = visitor.post("/table", {"table": PAIRS, "model": "uniform"})
     for each in (waiting, running):
@@ -262,31 +264,31 @@ def test_a_job_is_stopped_by_its_visitor(visitor, monkeypatch) -> None:
     assert "Stopped" in visitor.get(running.url.path).text
 
 
-def test_a_failing_job_says_why_in_one_line(visitor, monkeypatch) -> None:
+def test_a_failed_job_has_its_reason_in_one_line(visitor, monkeypatch) -> None:
     from acceptability.errors import ModelError
-    from acceptability.serve import working
+    from acceptability.serve import jobs
 
     def fails(*args, **options):
         raise ModelError("the model\nis gone")
 
-    monkeypatch.setattr(working, "evaluate", fails)
+    monkeypatch.setattr(jobs, "evaluate", fails)
     begun = visitor.post("/table", {"table": PAIRS, "model": "uniform"})
     job = visitor.finished(str(begun.url))
     assert (job["state"], job["problem"]) == ("failed", "the model is gone")
 
 
-def test_a_fault_in_a_job_is_logged_and_the_next_one_runs(visitor, monkeypatch, caplog) -> None:
-    from acceptability.serve import working
+def test_an_unexpected_error_in_a_job_is_logged_and_the_next_job_runs(visitor, monkeypatch, caplog) -> None:
+    from acceptability.serve import jobs
 
-    real = working.evaluate
+    real = jobs.evaluate
 
     def breaks(*args, **options):
         raise ZeroDivisionError("a fault of ours")
 
-    monkeypatch.setattr(working, "evaluate", breaks)
+    monkeypatch.setattr(jobs, "evaluate", breaks)
     begun = visitor.post("/table", {"table": PAIRS, "model": "uniform"})
-    assert "broke off" in visitor.finished(str(begun.url))["problem"]
-    monkeypatch.setattr(working, "evaluate", real)
+    assert "failed unexpectedly" in visitor.finished(str(begun.url))["problem"]
+    monkeypatch.setattr(jobs, "evaluate", real)
     begun = visitor.post("/table", {"table": PAIRS, "model": "uniform"})
     assert visitor.finished(str(begun.url))["state"] == "done"
     assert "a fault of ours" in caplog.text

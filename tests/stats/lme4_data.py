@@ -57,14 +57,14 @@ CBPP = """
 
 def penicillin() -> tuple[list[float], list[str], list[str]]:
     """Return diameters, plates and samples."""
-    diameters = [float(each) for each in PENICILLIN.split()]
+    diameters = [float(item) for item in PENICILLIN.split()]
     assert len(diameters) == 144
     return diameters, ["abcdefghijklmnopqrstuvwx"[i // 6] for i in range(144)], ["ABCDEF"[i % 6] for i in range(144)]
 
 
 def sleepstudy() -> tuple[list[float], list[float], list[str]]:
     """Return reaction times, days and people."""
-    times = [float(each) for each in SLEEPSTUDY.split()]
+    times = [float(item) for item in SLEEPSTUDY.split()]
     assert len(times) == 180
     return times, [float(i % 10) for i in range(180)], [str(i // 10) for i in range(180)]
 

@@ -8,9 +8,17 @@ from scipy import stats
 
 from acceptability import PairAccuracy, Pearson
 from acceptability.errors import MeasureError, Undefined
-from acceptability.stats.bootstrap import Bootstrap, Interval, difference, interval, macro_interval
-from acceptability.stats.drawing import blocks
-from acceptability.stats.quantiles import acceleration, clopper_pearson
+from acceptability.protocols import Measure
+from acceptability.stats.bootstrap import (
+    Bootstrap,
+    Interval,
+    bootstrap_difference,
+    bootstrap_interval,
+    bootstrap_macro_interval,
+    clopper_pearson,
+    compute_acceleration,
+    make_jackknife_groups,
+)
 from acceptability.types import Units
 
 
@@ -24,38 +32,41 @@ def pairs_of(first, second) -> Units:
 
 
 @dataclass(frozen=True)
-class AnyMean:
-    """The mean again, but without saying that it is one."""
+class AnyMean(Measure):
+    """The mean again, but not declared as one."""
 
     needs = "contrasts"
+    mean_of = None
 
     def value(self, units: Units) -> float:
         return float(units["correct"].mean())
 
 
-def share_covered(make, truth: float, how, n: int = 300) -> float:
-    """How often the intervals of n simulated data sets cover the truth."""
+def compute_coverage(make, truth: float, how, n: int = 300) -> float:
+    """Return how often the intervals of n simulated data sets cover the truth."""
     generator = np.random.default_rng(7)
-    found = [make(generator, how(seed)) for seed in range(n)]
-    return float(np.mean([each.low <= truth <= each.high for each in found]))
+    result = [make(generator, how(seed)) for seed in range(n)]
+    return float(np.mean([interval.low <= truth <= interval.high for interval in result]))
 
 
 def of_mean(generator, how) -> Interval:
-    return interval(PairAccuracy(), rows(generator.random(150) < 0.7), how)
+    return bootstrap_interval(PairAccuracy(), rows(generator.random(150) < 0.7), how)
 
 
 def of_skewed_mean(generator, how) -> Interval:
-    return interval(PairAccuracy(), rows(generator.exponential(size=80)), how)
+    return bootstrap_interval(PairAccuracy(), rows(generator.exponential(size=80)), how)
 
 
 def of_correlation(generator, how) -> Interval:
     first = generator.normal(size=80)
-    return interval(Pearson(), pairs_of(first, 0.6 * first + 0.8 * generator.normal(size=80)), how)
+    return bootstrap_interval(Pearson(), pairs_of(first, 0.6 * first + 0.8 * generator.normal(size=80)), how)
 
 
 def of_clusters(generator, how) -> Interval:
     chances = np.repeat(generator.beta(7, 3, size=60), 6)
-    return interval(PairAccuracy(), rows(generator.random(360) < chances, [str(i // 6) for i in range(360)]), how)
+    return bootstrap_interval(
+        PairAccuracy(), rows(generator.random(360) < chances, [str(i // 6) for i in range(360)]), how
+    )
 
 
 @pytest.mark.parametrize("method", ["percentile", "bca"])
@@ -69,17 +80,17 @@ def of_clusters(generator, how) -> Interval:
     ],
 )
 def test_coverage_is_near_nominal(make, truth: float, by: str, method: str) -> None:
-    covered = share_covered(make, truth, lambda seed: Bootstrap(200, seed=seed, by=by, method=method))
+    covered = compute_coverage(make, truth, lambda seed: Bootstrap(200, seed=seed, by=by, method=method))
     assert 0.90 <= covered <= 0.985
 
 
-def test_rows_of_clusters_drawn_singly_cover_too_seldom() -> None:
+def test_resampling_single_rows_of_clusters_undercovers() -> None:
     """Why the unit of resampling is an argument."""
 
     def equal_within(generator, how) -> Interval:
-        return interval(PairAccuracy(), rows(np.repeat(generator.random(40) < 0.7, 10)), how)
+        return bootstrap_interval(PairAccuracy(), rows(np.repeat(generator.random(40) < 0.7, 10)), how)
 
-    assert share_covered(equal_within, 0.7, lambda seed: Bootstrap(200, seed=seed), 100) < 0.6
+    assert compute_coverage(equal_within, 0.7, lambda seed: Bootstrap(200, seed=seed), 100) < 0.6
 
 
 @pytest.mark.parametrize("method", ["percentile", "bca"])
@@ -88,7 +99,7 @@ def test_scipy_gives_the_same_interval(method: str) -> None:
     theirs = stats.bootstrap(
         (sample,), np.mean, n_resamples=400, method=method, rng=np.random.default_rng(5), batch=400, vectorized=True
     ).confidence_interval
-    ours = interval(PairAccuracy(), rows(sample), Bootstrap(400, seed=5, method=method))
+    ours = bootstrap_interval(PairAccuracy(), rows(sample), Bootstrap(400, seed=5, method=method))
     assert (ours.low, ours.high) == pytest.approx(tuple(theirs), abs=1e-12)
 
 
@@ -105,77 +116,77 @@ def test_scipy_gives_the_same_bca_interval_of_a_correlation() -> None:
         method="BCa",
         rng=np.random.default_rng(6),
     ).confidence_interval
-    ours = interval(Pearson(), pairs_of(first, second), Bootstrap(300, seed=6, method="bca"))
+    ours = bootstrap_interval(Pearson(), pairs_of(first, second), Bootstrap(300, seed=6, method="bca"))
     assert (ours.low, ours.high) == pytest.approx(tuple(theirs), abs=1e-9)
 
 
 @pytest.mark.parametrize("by", ["", "item"])
 @pytest.mark.parametrize("method", ["percentile", "bca"])
-def test_the_quick_way_for_means_gives_the_numbers_of_the_general_way(method: str, by: str) -> None:
+def test_the_fast_path_for_means_gives_the_numbers_of_the_general_one(method: str, by: str) -> None:
     generator = np.random.default_rng(2)
     items = [f"i{i}" for i in generator.integers(0, 30, size=200)]
     first, second = (rows(generator.random(200) < share, items) for share in (0.8, 0.6))
     how = Bootstrap(300, seed=9, method=method, by=by)
-    for ask in (
-        lambda measure: interval(measure, first, how),
-        lambda measure: macro_interval(measure, [first, second], how),
-        lambda measure: difference(measure, first, second, how),
+    for compute in (
+        lambda measure: bootstrap_interval(measure, first, how),
+        lambda measure: bootstrap_macro_interval(measure, [first, second], how),
+        lambda measure: bootstrap_difference(measure, first, second, how),
     ):
-        quick, general = ask(PairAccuracy()), ask(AnyMean())
+        quick, general = compute(PairAccuracy()), compute(AnyMean())
         assert (quick.low, quick.high) == pytest.approx((general.low, general.high), abs=1e-12)
 
 
 def test_leaving_out_groups_estimates_the_same_acceleration() -> None:
     sample = np.random.default_rng(1).exponential(size=20_000)
     centred = sample - sample.mean()
-    alone = acceleration([(sample.sum() - sample) / (len(sample) - 1)])
+    alone = compute_acceleration([(sample.sum() - sample) / (len(sample) - 1)])
     assert alone == pytest.approx((centred**3).sum() / (6 * (centred**2).sum() ** 1.5), abs=1e-12)
-    dealt = blocks(len(sample), 400, seed=0)
-    assert sorted(np.concatenate(dealt).tolist()) == list(range(20_000))
-    grouped = acceleration([np.array([np.delete(sample, each).mean() for each in dealt])])
+    groups = make_jackknife_groups(len(sample), 400, seed=0)
+    assert sorted(np.concatenate(groups).tolist()) == list(range(20_000))
+    grouped = compute_acceleration([np.array([np.delete(sample, group).mean() for group in groups])])
     assert grouped == pytest.approx(alone, abs=0.005)
 
 
 def test_the_seed_decides() -> None:
     units = rows([1.0, 0.0] * 20)
-    one, same, other = (interval(PairAccuracy(), units, Bootstrap(200, seed=seed)) for seed in (1, 1, 2))
+    one, same, other = (bootstrap_interval(PairAccuracy(), units, Bootstrap(200, seed=seed)) for seed in (1, 1, 2))
     assert one == same != other
 
 
-def test_clusters_are_drawn_whole() -> None:
+def test_clusters_are_resampled_whole() -> None:
     alone = rows([1.0] * 50 + [0.0] * 50)
     clustered = rows([1.0] * 50 + [0.0] * 50, ["a"] * 50 + ["b"] * 50)
-    narrow = interval(PairAccuracy(), alone, Bootstrap(300))
-    wide = interval(PairAccuracy(), clustered, Bootstrap(300, by="item"))
+    narrow = bootstrap_interval(PairAccuracy(), alone, Bootstrap(300))
+    wide = bootstrap_interval(PairAccuracy(), clustered, Bootstrap(300, by="item"))
     assert (wide.low, wide.high) == (0.0, 1.0)
     assert narrow.high - narrow.low < 0.25
     with pytest.raises(MeasureError, match="100 of 100 rows lack that tag"):
-        interval(PairAccuracy(), alone, Bootstrap(300, by="item"))
+        bootstrap_interval(PairAccuracy(), alone, Bootstrap(300, by="item"))
 
 
 def test_a_paired_difference_is_narrower_than_two_samples() -> None:
     first = (np.random.default_rng(1).random(400) < 0.6).astype(float)
     second = first.copy()
     second[:20] = 0
-    found = difference(PairAccuracy(), rows(first), rows(second), Bootstrap(500))
-    assert 0 < found.low < first.mean() - second.mean() < found.high < 0.06
+    result = bootstrap_difference(PairAccuracy(), rows(first), rows(second), Bootstrap(500))
+    assert 0 < result.low < first.mean() - second.mean() < result.high < 0.06
 
 
 @pytest.mark.parametrize("method", ["percentile", "bca"])
 @pytest.mark.parametrize(("value", "low", "high"), [(1.0, 0.9288783, 1.0), (0.0, 0.0, 0.0711217)])
-def test_rows_all_alike_get_the_exact_interval(method: str, value: float, low: float, high: float) -> None:
-    found = interval(PairAccuracy(), rows([value] * 50), Bootstrap(100, method=method))
-    assert (found.low, found.high) == pytest.approx((low, high), abs=1e-6)
-    assert found.note == f"every row is {value:g}: exact interval of Clopper and Pearson, 50 rows"
-    clustered = interval(PairAccuracy(), rows([value] * 50, ["a", "b"] * 25), Bootstrap(100, by="item"))
+def test_constant_proportions_get_the_exact_interval(method: str, value: float, low: float, high: float) -> None:
+    result = bootstrap_interval(PairAccuracy(), rows([value] * 50), Bootstrap(100, method=method))
+    assert (result.low, result.high) == pytest.approx((low, high), abs=1e-6)
+    assert result.note == f"every row is {value:g}: exact interval of Clopper and Pearson, 50 rows"
+    clustered = bootstrap_interval(PairAccuracy(), rows([value] * 50, ["a", "b"] * 25), Bootstrap(100, by="item"))
     assert clustered.note.endswith("2 values of 'item'")
     assert clustered.high - clustered.low == pytest.approx(1 - 0.025**0.5)
 
 
-def test_rows_all_alike_but_neither_0_nor_1() -> None:
-    found = interval(PairAccuracy(), rows([0.5] * 20), Bootstrap(100, method="bca"))
-    assert (found.low, found.high) == (0.5, 0.5)
-    assert found.note.startswith("all resamples are alike")
+def test_constant_rows_other_than_0_and_1() -> None:
+    result = bootstrap_interval(PairAccuracy(), rows([0.5] * 20), Bootstrap(100, method="bca"))
+    assert (result.low, result.high) == (0.5, 0.5)
+    assert result.note.startswith("all resamples are equal")
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 100])
@@ -185,16 +196,16 @@ def test_clopper_pearson_is_scipys(n: int) -> None:
         assert clopper_pearson(hits, n, 0.9) == pytest.approx((theirs.low, theirs.high), abs=1e-9)
 
 
-def test_a_share_of_nothing_is_none() -> None:
+def test_a_share_of_no_trials_is_refused() -> None:
     with pytest.raises(MeasureError, match="0 of 0"):
         clopper_pearson(0, 0)
 
 
 def test_no_interval_without_resamples_or_where_most_are_undefined() -> None:
-    assert interval(PairAccuracy(), rows([1.0, 0.0]), Bootstrap(0)) == Interval()
-    few = interval(PairAccuracy(), rows([1.0]), Bootstrap(100))
-    assert (few.low, few.note) == (None, "no interval: there are fewer than two rows to draw")
-    assert interval(PairAccuracy(), rows([]), Bootstrap(100)).low is None
+    assert bootstrap_interval(PairAccuracy(), rows([1.0, 0.0]), Bootstrap(0)) == Interval()
+    few = bootstrap_interval(PairAccuracy(), rows([1.0]), Bootstrap(100))
+    assert (few.low, few.note) == (None, "no interval: there are fewer than two rows to resample")
+    assert bootstrap_interval(PairAccuracy(), rows([]), Bootstrap(100)).low is None
 
     class Moody(AnyMean):
         def value(self, units: Units) -> float:
@@ -204,31 +215,31 @@ def test_no_interval_without_resamples_or_where_most_are_undefined() -> None:
 
     # One hit among twenty rows is missed by about a third of the resamples.
     units = rows([1.0] + [0.0] * 19)
-    found = interval(Moody(), units, Bootstrap(100))
-    assert found.low is None
-    assert "of 100 resamples are undefined" in found.note
+    result = bootstrap_interval(Moody(), units, Bootstrap(100))
+    assert result.low is None
+    assert "of 100 resamples are undefined" in result.note
     # Four hits are missed by about one in a hundred.
-    found = interval(Moody(), rows([1.0] * 4 + [0.0] * 16), Bootstrap(1000))
-    assert found.low == 1
-    assert "of 1000 resamples are undefined and left out" in found.note
+    result = bootstrap_interval(Moody(), rows([1.0] * 4 + [0.0] * 16), Bootstrap(1000))
+    assert result.low == 1
+    assert "of 1000 resamples are undefined and left out" in result.note
 
 
-def test_bca_says_where_it_cannot_be_had() -> None:
+def test_undefined_bca_intervals_have_a_reason() -> None:
     class Fragile(AnyMean):
         def value(self, units: Units) -> float:
             if len(units["correct"]) < 20:
                 raise Undefined("too few")
             return float(units["correct"].mean())
 
-    found = interval(Fragile(), rows([1.0, 0.0] * 10), Bootstrap(100, method="bca"))
-    assert (found.low, found.note) == (None, "no BCa interval: the value is undefined where some rows are left out")
+    result = bootstrap_interval(Fragile(), rows([1.0, 0.0] * 10), Bootstrap(100, method="bca"))
+    assert (result.low, result.note) == (None, "no BCa interval: the value is undefined where some rows are left out")
 
     class Largest(AnyMean):
         def value(self, units: Units) -> float:
             return float(len(set(units["correct"].tolist())))
 
-    found = interval(Largest(), rows(np.arange(30.0)), Bootstrap(100, method="bca"))
-    assert found.note == "no BCa interval: the value itself lies outside all resampled values"
+    result = bootstrap_interval(Largest(), rows(np.arange(30.0)), Bootstrap(100, method="bca"))
+    assert result.note == "no BCa interval: the value itself lies outside all resampled values"
 
 
 @pytest.mark.parametrize(

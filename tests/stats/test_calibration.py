@@ -1,4 +1,4 @@
-"""Calibration, set against scikit-learn and statsmodels, brute force, and cases worked by hand."""
+"""Calibration, against scikit-learn and statsmodels, brute force, and cases worked by hand."""
 
 from __future__ import annotations
 
@@ -16,132 +16,134 @@ from statsmodels.stats.proportion import proportion_confint
 
 from acceptability.errors import MeasureError, Undefined
 from acceptability.stats.calibration import (
-    brier,
-    equal_mass,
-    equal_width,
+    apply_temperature,
+    bin_equal_mass,
+    bin_equal_width,
+    brier_score,
     expected_calibration_error,
-    fitted_isotonic,
-    fitted_temperature,
-    probabilities_at,
-    wilson,
+    fit_isotonic,
+    fit_temperature,
+    wilson_interval,
 )
 
 
-def drawn(n: int = 600, scale: float = 2.5, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Log-odds that are too sure by a factor, and labels."""
+def draw_overconfident(n: int = 600, scale: float = 2.5, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Return log-odds that are overconfident by a factor, and labels."""
     random = np.random.default_rng(seed)
     honest = random.normal(0.5, 1.2, n)
     return honest * scale, (random.random(n) < expit(honest)).astype(float)
 
 
 def test_equal_width_bins_are_those_of_scikit_learn() -> None:
-    odds, labels = drawn()
+    odds, labels = draw_overconfident()
     given = expit(odds)
-    bins = equal_width(given, labels, 15)
+    bins = bin_equal_width(given, labels, 15)
     observed, expected = calibration_curve(labels, given, n_bins=15, strategy="uniform")
-    assert [each.observed for each in bins] == pytest.approx(observed.tolist())
-    assert [each.expected for each in bins] == pytest.approx(expected.tolist())
-    assert sum(each.n for each in bins) == len(labels)
-    assert all(each.low <= each.expected <= each.high for each in bins)
+    assert [part.observed for part in bins] == pytest.approx(observed.tolist())
+    assert [part.expected for part in bins] == pytest.approx(expected.tolist())
+    assert sum(part.n for part in bins) == len(labels)
+    assert all(part.low <= part.expected <= part.high for part in bins)
 
 
 def test_equal_mass_bins_are_those_of_scikit_learn_where_they_come_out_even() -> None:
-    odds, labels = drawn()
+    odds, labels = draw_overconfident()
     given = expit(odds)
-    bins = equal_mass(given, labels, 10)
+    bins = bin_equal_mass(given, labels, 10)
     observed, expected = calibration_curve(labels, given, n_bins=10, strategy="quantile")
-    assert [each.n for each in bins] == [60] * 10
-    assert [each.observed for each in bins] == pytest.approx(observed.tolist())
-    assert [each.expected for each in bins] == pytest.approx(expected.tolist())
+    assert [part.n for part in bins] == [60] * 10
+    assert [part.observed for part in bins] == pytest.approx(observed.tolist())
+    assert [part.expected for part in bins] == pytest.approx(expected.tolist())
 
 
 def test_equal_mass_keeps_equal_probabilities_together_in_any_order() -> None:
     given, labels = [0.5] * 6 + [0.1, 0.2, 0.8, 0.9], [0, 1, 0, 1, 0, 1, 0, 0, 1, 1]
-    bins = equal_mass(given, labels, 5)
-    assert sum(each.n for each in bins) == 10
-    assert next(each.n for each in bins if each.low == 0.5) == 6
-    assert equal_mass(given[::-1], labels[::-1], 5) == bins
+    bins = bin_equal_mass(given, labels, 5)
+    assert sum(part.n for part in bins) == 10
+    assert next(part.n for part in bins if part.low == 0.5) == 6
+    assert bin_equal_mass(given[::-1], labels[::-1], 5) == bins
 
 
-def test_the_error_is_the_weighted_gap() -> None:
-    odds, labels = drawn(seed=3)
+def test_ece_is_the_weighted_distance() -> None:
+    odds, labels = draw_overconfident(seed=3)
     given = expit(odds)
     by_hand = 0.0
-    for place in range(10):
-        inside = (given >= place / 10) & ((given < (place + 1) / 10) | (place == 9))
+    for index in range(10):
+        inside = (given >= index / 10) & ((given < (index + 1) / 10) | (index == 9))
         by_hand += abs(labels[inside].mean() - given[inside].mean()) * inside.mean()
-    assert expected_calibration_error(equal_width(given, labels, 10)) == pytest.approx(by_hand)
+    assert expected_calibration_error(bin_equal_width(given, labels, 10)) == pytest.approx(by_hand)
     parts = np.array_split(np.argsort(given, kind="stable"), 10)
     masses = sum(abs(labels[part].mean() - given[part].mean()) * len(part) for part in parts) / len(labels)
-    assert expected_calibration_error(equal_mass(given, labels, 10)) == pytest.approx(masses)
+    assert expected_calibration_error(bin_equal_mass(given, labels, 10)) == pytest.approx(masses)
     with pytest.raises(Undefined, match="no bins"):
         expected_calibration_error([])
 
 
 def test_edges_belong_above_and_one_to_the_last_bin() -> None:
-    assert [(each.low, each.n) for each in equal_width([0.0, 0.5, 1.0], [0, 1, 1], 2)] == [(0.0, 1), (0.5, 2)]
+    assert [(part.low, part.n) for part in bin_equal_width([0.0, 0.5, 1.0], [0, 1, 1], 2)] == [(0.0, 1), (0.5, 2)]
 
 
 def test_brier_is_that_of_scikit_learn() -> None:
-    odds, labels = drawn(seed=4)
-    assert brier(expit(odds), labels) == pytest.approx(brier_score_loss(labels, expit(odds)))
+    odds, labels = draw_overconfident(seed=4)
+    assert brier_score(expit(odds), labels) == pytest.approx(brier_score_loss(labels, expit(odds)))
 
 
 @given(st.integers(1, 400), st.data(), st.sampled_from([0.8, 0.95, 0.99]))
 def test_wilson_is_that_of_statsmodels(n: int, data: st.DataObject, level: float) -> None:
     hits = data.draw(st.integers(0, n))
-    assert wilson(hits, n, level) == pytest.approx(
+    assert wilson_interval(hits, n, level) == pytest.approx(
         proportion_confint(hits, n, alpha=1 - level, method="wilson"), abs=1e-12
     )
 
 
 def test_the_temperature_is_that_of_logistic_regression_and_of_a_search() -> None:
-    odds, labels = drawn(3000)
-    found = fitted_temperature(odds, labels)
+    odds, labels = draw_overconfident(3000)
+    result = fit_temperature(odds, labels)
     model = LogisticRegression(C=np.inf, fit_intercept=False, tol=1e-10, max_iter=1000).fit(odds[:, None], labels)
-    assert found == pytest.approx(1 / model.coef_[0, 0], rel=1e-5)
+    assert result == pytest.approx(1 / model.coef_[0, 0], rel=1e-5)
 
     def loss(log_temperature: float) -> float:
         given = odds / np.exp(log_temperature)
         return float(np.logaddexp(0, np.where(labels == 1, -given, given)).sum())
 
-    assert np.log(found) == pytest.approx(minimize_scalar(loss, bounds=(-3, 3), method="bounded").x, abs=1e-4)
-    assert 2.2 < found < 2.8
-    raw, mended = (expected_calibration_error(equal_width(probabilities_at(odds, t), labels)) for t in (1.0, found))
-    assert mended < raw / 3
+    assert np.log(result) == pytest.approx(minimize_scalar(loss, bounds=(-3, 3), method="bounded").x, abs=1e-4)
+    assert 2.2 < result < 2.8
+    raw, recalibrated = (
+        expected_calibration_error(bin_equal_width(apply_temperature(odds, t), labels)) for t in (1.0, result)
+    )
+    assert recalibrated < raw / 3
 
 
-def test_a_temperature_that_is_not_there_is_undefined() -> None:
-    with pytest.raises(Undefined, match="without an error"):
-        fitted_temperature([-1.0, 2.0, 3.0], [0, 1, 1])
-    with pytest.raises(Undefined, match="do not go with the labels"):
-        fitted_temperature([1.0, -2.0, -3.0], [0, 1, 1])
-    with pytest.raises(Undefined, match="do not go with the labels"):
-        fitted_temperature([0.0, 0.0], [0, 1])
+def test_a_temperature_without_a_finite_optimum_is_undefined() -> None:
+    with pytest.raises(Undefined, match="without error"):
+        fit_temperature([-1.0, 2.0, 3.0], [0, 1, 1])
+    with pytest.raises(Undefined, match="do not increase with the labels"):
+        fit_temperature([1.0, -2.0, -3.0], [0, 1, 1])
+    with pytest.raises(Undefined, match="do not increase with the labels"):
+        fit_temperature([0.0, 0.0], [0, 1])
 
 
 @given(
     st.lists(st.tuples(st.integers(-6, 6), st.integers(0, 1)), min_size=1, max_size=40),
     st.lists(st.floats(-9, 9), min_size=1, max_size=5),
 )
-def test_isotonic_is_that_of_scikit_learn(rows: list[tuple[int, int]], asked: list[float]) -> None:
+def test_isotonic_is_that_of_scikit_learn(rows: list[tuple[int, int]], queries: list[float]) -> None:
     scores, labels = np.array(rows, dtype=float).T
-    found = fitted_isotonic(scores, labels)
+    result = fit_isotonic(scores, labels)
     reference = IsotonicRegression(out_of_bounds="clip").fit(scores, labels)
-    assert found(scores) == pytest.approx(reference.predict(scores), abs=1e-9)
-    assert found(asked) == pytest.approx(reference.predict(asked), abs=1e-9)
-    assert (np.diff(found.probabilities) >= 0).all()
+    assert result(scores) == pytest.approx(reference.predict(scores), abs=1e-9)
+    assert result(queries) == pytest.approx(reference.predict(queries), abs=1e-9)
+    assert (np.diff(result.probabilities) >= 0).all()
 
 
 def test_bad_input_is_named() -> None:
     for call, message in (
-        (lambda: brier([1.2], [1]), "probability is 1.2"),
-        (lambda: brier([0.2], [2]), "a label is 2"),
-        (lambda: brier([0.2, 0.1], [1]), "2 and 1 numbers"),
-        (lambda: equal_width([0.2], [1], 0), "number of bins is 0"),
-        (lambda: wilson(3, 2), "3 of 2 is no share"),
-        (lambda: probabilities_at([1.0], 0.0), "temperature is 0.0"),
-        (lambda: fitted_isotonic([1.0], [0.5]), "a label is 0.5"),
+        (lambda: brier_score([1.2], [1]), "probability is 1.2"),
+        (lambda: brier_score([0.2], [2]), "a label is 2"),
+        (lambda: brier_score([0.2, 0.1], [1]), "2 and 1 numbers"),
+        (lambda: bin_equal_width([0.2], [1], 0), "number of bins is 0"),
+        (lambda: wilson_interval(3, 2), "3 of 2 is no share"),
+        (lambda: apply_temperature([1.0], 0.0), "temperature is 0.0"),
+        (lambda: fit_isotonic([1.0], [0.5]), "a label is 0.5"),
     ):
         with pytest.raises(MeasureError, match=message):
             call()

@@ -5,7 +5,14 @@ import pytest
 from scipy import stats
 
 from acceptability.errors import MeasureError, Undefined
-from acceptability.stats import compare_correlations, correlate, correlation_matrix, dependent, levene, shapiro_wilk
+from acceptability.stats import (
+    compare_correlations,
+    correlate,
+    correlation_matrix,
+    levene,
+    shapiro_wilk,
+    williams_steiger_test,
+)
 
 GENERATOR = np.random.default_rng(0)
 FIRST = GENERATOR.normal(size=50)
@@ -17,7 +24,7 @@ THEIRS = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": sta
 @pytest.mark.parametrize("n", [3, 5, 50])
 @pytest.mark.parametrize("is_tied", [False, True])
 def test_correlations_are_scipys(kind: str, n: int, is_tied: bool) -> None:
-    first, second = (np.round(each[:n]) if is_tied else each[:n] for each in (FIRST, SECOND))
+    first, second = (np.round(values[:n]) if is_tied else values[:n] for values in (FIRST, SECOND))
     theirs = THEIRS[kind](first, second)
     ours = correlate(first, second, kind)
     assert (ours.r, ours.p) == pytest.approx((theirs.statistic, theirs.pvalue), abs=1e-9)
@@ -36,14 +43,14 @@ def test_fishers_interval() -> None:
 
 
 @pytest.mark.parametrize(("kind", "n"), [("pearson", 40), ("spearman", 40), ("kendall", 40)])
-def test_intervals_cover_what_they_say(kind: str, n: int) -> None:
+def test_intervals_have_their_nominal_coverage(kind: str, n: int) -> None:
     generator = np.random.default_rng(2)
     truth = {"pearson": 0.5, "spearman": 6 / np.pi * np.arcsin(0.25), "kendall": 2 / np.pi * np.arcsin(0.5)}[kind]
     hits = 0
     for _ in range(300):
         first = generator.normal(size=n)
-        found = correlate(first, 0.5 * first + np.sqrt(0.75) * generator.normal(size=n), kind)
-        hits += found.low <= truth <= found.high
+        result = correlate(first, 0.5 * first + np.sqrt(0.75) * generator.normal(size=n), kind)
+        hits += result.low <= truth <= result.high
     assert 0.90 <= hits / 300 <= 0.985
 
 
@@ -59,7 +66,7 @@ def test_degenerate_correlations() -> None:
         correlate([1], [1])
     with pytest.raises(Undefined, match="the second column has the same value"):
         correlate([1, 2], [3, 3])
-    with pytest.raises(MeasureError, match="nan at place 0"):
+    with pytest.raises(MeasureError, match="nan at index 0"):
         correlate([float("nan"), 1], [1, 2])
     with pytest.raises(MeasureError, match="kind is 'gamma'"):
         correlate([1, 2], [1, 2], "gamma")
@@ -69,21 +76,21 @@ def test_a_matrix_has_every_two_columns_once() -> None:
     columns = {"bert": FIRST, "gpt2": SECOND, "human": FIRST - SECOND, "constant": np.ones(50)}
     cells = correlation_matrix(columns, "spearman")
     assert len(cells) == 6
-    found = {(cell.first, cell.second): cell for cell in cells}
-    assert found["bert", "human"].correlation == correlate(FIRST, FIRST - SECOND, "spearman")
-    assert found["gpt2", "constant"].correlation is None
-    assert "same value" in found["gpt2", "constant"].reason
+    result = {(cell.first, cell.second): cell for cell in cells}
+    assert result["bert", "human"].correlation == correlate(FIRST, FIRST - SECOND, "spearman")
+    assert result["gpt2", "constant"].correlation is None
+    assert "same value" in result["gpt2", "constant"].reason
     with pytest.raises(MeasureError, match="different lengths: a 2, b 3"):
         correlation_matrix({"a": [1, 2], "b": [1, 2, 3]})
 
 
 def test_williams_by_howells_example() -> None:
     """Howell, Statistical Methods for Psychology, 6th edition, p. 262: t = 1.36 (printed .187 by SPSS), 23 df."""
-    found = dependent(0.80, 0.72, 0.89, 26)
-    assert (found.t, found.t_p) == (pytest.approx(1.361, abs=5e-4), pytest.approx(0.187, abs=5e-4))
-    assert found.df == 23
-    assert dependent(0.72, 0.80, 0.89, 26).t == -found.t
-    assert found.q == pytest.approx(np.arctanh(0.8) - np.arctanh(0.72))
+    result = williams_steiger_test(0.80, 0.72, 0.89, 26)
+    assert (result.t, result.t_p) == (pytest.approx(1.361, abs=5e-4), pytest.approx(0.187, abs=5e-4))
+    assert result.df == 23
+    assert williams_steiger_test(0.72, 0.80, 0.89, 26).t == -result.t
+    assert result.q == pytest.approx(np.arctanh(0.8) - np.arctanh(0.72))
 
 
 def test_comparing_correlations_that_do_not_differ() -> None:
@@ -92,8 +99,8 @@ def test_comparing_correlations_that_do_not_differ() -> None:
     for _ in range(600):
         human, noise = generator.normal(size=60), generator.normal(size=60)
         first, second = (human + noise + generator.normal(size=60) for _ in range(2))
-        found = compare_correlations(human, first, second)
-        ps.append((found.t_p, found.z_p))
+        result = compare_correlations(human, first, second)
+        ps.append((result.t_p, result.z_p))
     for rate in (np.array(ps) <= 0.05).mean(axis=0):
         assert 0.03 <= rate <= 0.075
     apart = compare_correlations(human, human + 0.3 * noise, noise)
@@ -103,11 +110,11 @@ def test_comparing_correlations_that_do_not_differ() -> None:
 
 def test_correlations_that_cannot_be_compared() -> None:
     with pytest.raises(Undefined, match="4 are needed"):
-        dependent(0.1, 0.2, 0.3, 3)
+        williams_steiger_test(0.1, 0.2, 0.3, 3)
     with pytest.raises(Undefined, match="exactly 1"):
         compare_correlations(FIRST, FIRST, SECOND)
     with pytest.raises(MeasureError, match="no three columns"):
-        dependent(0.9, -0.9, 0.9, 20)
+        williams_steiger_test(0.9, -0.9, 0.9, 20)
 
 
 def test_levene_is_scipys_and_so_is_shapiro() -> None:
@@ -115,9 +122,9 @@ def test_levene_is_scipys_and_so_is_shapiro() -> None:
     theirs = stats.levene(*groups, center="median")
     ours = levene(*groups)
     assert (ours.f, ours.p) == pytest.approx((theirs.statistic, theirs.pvalue), abs=1e-9)
-    distances = [np.abs(each - np.median(each)) for each in groups]
+    distances = [np.abs(group - np.median(group)) for group in groups]
     whole = np.concatenate(distances)
-    between = sum(len(each) * (each.mean() - whole.mean()) ** 2 for each in distances)
+    between = sum(len(distance) * (distance.mean() - whole.mean()) ** 2 for distance in distances)
     assert ours.eta_squared == pytest.approx(between / ((whole - whole.mean()) ** 2).sum(), abs=1e-9)
     assert (ours.df_between, ours.df_within) == (2, 106)
     theirs = stats.shapiro(FIRST)
@@ -138,13 +145,13 @@ def test_degenerate_variances() -> None:
         shapiro_wilk([1, 1, 1])
 
 
-def test_perfect_order_is_exactly_one_whatever_ties_and_rounding_make_of_it() -> None:
+def test_perfect_order_is_exactly_one_despite_ties_and_rounding() -> None:
     values = np.array([1, 1, 2, 2, 3, 3, 3, 4, 5, 6.0])
     for sign in (1, -1):
-        found = correlate(values, sign * values**3, "kendall")
-        assert (found.r, found.low, found.high) == (sign, None, None)
+        result = correlate(values, sign * values**3, "kendall")
+        assert (result.r, result.low, result.high) == (sign, None, None)
 
 
-def test_columns_that_follow_from_each_other_leave_the_test_undefined() -> None:
-    with pytest.raises(Undefined, match="follows from the other two"):
-        dependent(0.6, -0.6, 0.28, n=10)
+def test_columns_that_determine_each_other_leave_the_test_undefined() -> None:
+    with pytest.raises(Undefined, match="determined by the other two"):
+        williams_steiger_test(0.6, -0.6, 0.28, n=10)

@@ -24,66 +24,70 @@ _spec.loader.exec_module(lme4_data)
 def test_penicillin_crossed_by_reml() -> None:
     """lme4's lmer(diameter ~ (1|plate) + (1|sample)), to its printed digits."""
     diameter, plate, kind = lme4_data.penicillin()
-    found = mixed_linear(diameter, {}, {"plate": plate, "sample": kind})
-    assert found.criterion == pytest.approx(330.86, abs=0.005)
-    assert [each.sd**2 for each in found.spreads] == pytest.approx([0.7169, 3.7309], abs=5e-5)
-    assert [each.sd for each in found.spreads] == pytest.approx([0.8467, 1.9316], abs=5e-5)
-    assert found.residual_sd == pytest.approx(0.5499, abs=5e-5)
-    constant = found["(constant)"]
+    result = mixed_linear(diameter, {}, {"plate": plate, "sample": kind})
+    assert result.criterion == pytest.approx(330.86, abs=0.005)
+    assert [intercept.sd**2 for intercept in result.random_intercepts] == pytest.approx([0.7169, 3.7309], abs=5e-5)
+    assert [intercept.sd for intercept in result.random_intercepts] == pytest.approx([0.8467, 1.9316], abs=5e-5)
+    assert result.residual_sd == pytest.approx(0.5499, abs=5e-5)
+    constant = result["(constant)"]
     assert (constant.estimate, constant.se) == pytest.approx((22.9722, 0.8086), abs=5e-5)
     assert constant.statistic == pytest.approx(28.41, abs=0.005)
-    assert [each.groups for each in found.spreads] == [24, 6]
+    assert [intercept.groups for intercept in result.random_intercepts] == [24, 6]
 
 
 def test_penicillin_by_maximum_likelihood() -> None:
     """The criterion that lme4 and MixedModels.jl print: 332.1883."""
     diameter, plate, kind = lme4_data.penicillin()
-    found = mixed_linear(diameter, {}, {"plate": plate, "sample": kind}, reml=False)
-    assert found.criterion == pytest.approx(332.1883, abs=5e-5)
-    assert [each.sd for each in found.spreads] == pytest.approx([0.8456, 1.7706], abs=5e-5)
-    assert found["(constant)"].se == pytest.approx(0.7446, abs=5e-5)
+    result = mixed_linear(diameter, {}, {"plate": plate, "sample": kind}, reml=False)
+    assert result.criterion == pytest.approx(332.1883, abs=5e-5)
+    assert [intercept.sd for intercept in result.random_intercepts] == pytest.approx([0.8456, 1.7706], abs=5e-5)
+    assert result["(constant)"].se == pytest.approx(0.7446, abs=5e-5)
 
 
 def test_sleepstudy_by_reml() -> None:
     """lme4's lmer(Reaction ~ Days + (1|Subject)), to its printed digits."""
     reaction, days, person = lme4_data.sleepstudy()
-    found = mixed_linear(reaction, {"days": days}, {"person": person})
-    assert found.criterion == pytest.approx(1786.5, abs=0.05)
-    assert found.spreads[0].sd ** 2 == pytest.approx(1378.2, abs=0.05)
-    assert found.residual_sd**2 == pytest.approx(960.5, abs=0.05)
-    assert (found["(constant)"].estimate, found["(constant)"].se) == pytest.approx((251.4051, 9.7467), abs=5e-5)
-    assert (found["days"].estimate, found["days"].se) == pytest.approx((10.4673, 0.8042), abs=5e-5)
-    assert found["days"].statistic == pytest.approx(13.02, abs=0.005)
+    result = mixed_linear(reaction, {"days": days}, {"person": person})
+    assert result.criterion == pytest.approx(1786.5, abs=0.05)
+    assert result.random_intercepts[0].sd ** 2 == pytest.approx(1378.2, abs=0.05)
+    assert result.residual_sd**2 == pytest.approx(960.5, abs=0.05)
+    assert (result["(constant)"].estimate, result["(constant)"].se) == pytest.approx((251.4051, 9.7467), abs=5e-5)
+    assert (result["days"].estimate, result["days"].se) == pytest.approx((10.4673, 0.8042), abs=5e-5)
+    assert result["days"].statistic == pytest.approx(13.02, abs=0.005)
     # Balanced data: the spreads follow from the analysis of variance by hand.
     table = np.reshape(reaction, (18, 10))
     slope = np.polyfit(np.arange(10), table.mean(axis=0), 1)[0]
     flat = table - slope * np.arange(10)
     within = ((flat - flat.mean(axis=1, keepdims=True)) ** 2).sum() / (18 * 9 - 1)
     between = 10 * flat.mean(axis=1).var(ddof=1)
-    assert found.residual_sd**2 == pytest.approx(within, rel=1e-6)
-    assert found.spreads[0].sd ** 2 == pytest.approx((between - within) / 10, rel=1e-6)
+    assert result.residual_sd**2 == pytest.approx(within, rel=1e-6)
+    assert result.random_intercepts[0].sd ** 2 == pytest.approx((between - within) / 10, rel=1e-6)
 
 
 def test_cbpp_by_laplace() -> None:
     """lme4's glmer(cbind(incidence, size − incidence) ~ period + (1|herd)): coefficients to .001, errors to .006."""
     ill, period, herd = lme4_data.cbpp()
-    found = mixed_logistic(ill, dummies("period", period), {"herd": herd})
-    assert [each.estimate for each in found.coefficients] == pytest.approx(
+    result = mixed_logistic(ill, dummies("period", period), {"herd": herd})
+    assert [coefficient.estimate for coefficient in result.coefficients] == pytest.approx(
         [-1.3983, -0.9919, -1.1282, -1.5797], abs=0.001
     )
-    assert [each.se for each in found.coefficients] == pytest.approx([0.2312, 0.3032, 0.3228, 0.4220], abs=0.006)
-    assert found.spreads[0].sd == pytest.approx(0.6421, abs=0.001)
+    assert [coefficient.se for coefficient in result.coefficients] == pytest.approx(
+        [0.2312, 0.3032, 0.3228, 0.4220], abs=0.006
+    )
+    assert result.random_intercepts[0].sd == pytest.approx(0.6421, abs=0.001)
     # One row an animal instead of one a herd and period: lme4 prints 555.0 for these.
-    assert found.criterion == pytest.approx(555.0, abs=0.05)
-    assert found["period=2"].effect == pytest.approx(np.exp(found["period=2"].estimate))
+    assert result.criterion == pytest.approx(555.0, abs=0.05)
+    assert result["period=2"].effect == pytest.approx(np.exp(result["period=2"].estimate))
 
 
 def test_laplace_is_what_each_herd_gives_by_itself() -> None:
     """Herds are independent, so the criterion is a sum of one-dimensional approximations."""
-    ill, period, herd = (np.array(each) for each in lme4_data.cbpp())
+    ill, period, herd = (np.array(values) for values in lme4_data.cbpp())
     columns = dummies("period", period)
-    found = mixed_logistic(ill, columns, {"herd": herd})
-    line = sum(each.estimate * (columns.get(each.name, 1.0)) for each in found.coefficients) + np.zeros(len(ill))
+    result = mixed_logistic(ill, columns, {"herd": herd})
+    line = sum(
+        coefficient.estimate * (columns.get(coefficient.name, 1.0)) for coefficient in result.coefficients
+    ) + np.zeros(len(ill))
 
     def parts(sd: float, shift: float) -> float:
         total = 0.0
@@ -98,15 +102,15 @@ def test_laplace_is_what_each_herd_gives_by_itself() -> None:
             total += 2 * bad(mode) + np.log(1 + sd**2 * (share * (1 - share)).sum())
         return total
 
-    sd = found.spreads[0].sd
+    sd = result.random_intercepts[0].sd
     least = parts(sd, 0.0)
-    assert found.criterion == pytest.approx(least, abs=1e-7)
+    assert result.criterion == pytest.approx(least, abs=1e-7)
     for other in ((sd + 0.01, 0.0), (sd - 0.01, 0.0), (sd, 0.01), (sd, -0.01)):
         assert parts(*other) > least
 
 
 def test_laplace_is_near_the_integral_itself() -> None:
-    ill, period, herd = (np.array(each) for each in lme4_data.cbpp())
+    ill, period, herd = (np.array(values) for values in lme4_data.cbpp())
     columns = dummies("period", period)
     table = np.column_stack([np.ones(len(ill)), *columns.values()])
 
@@ -114,11 +118,11 @@ def test_laplace_is_near_the_integral_itself() -> None:
         nodes, weights = special.roots_hermitenorm(40)
         line = (table @ at[1:])[:, None] + at[0] * nodes
         logs = ill[:, None] * line - np.logaddexp(0, line)
-        each = [special.logsumexp(logs[herd == name].sum(axis=0), b=weights) for name in np.unique(herd)]
-        return -2 * (sum(each) - len(each) * np.log(weights.sum()))
+        parts = [special.logsumexp(logs[herd == name].sum(axis=0), b=weights) for name in np.unique(herd)]
+        return -2 * (sum(parts) - len(parts) * np.log(weights.sum()))
 
-    found = mixed_logistic(ill, columns, {"herd": herd})
-    start = np.array([found.spreads[0].sd, *(each.estimate for each in found.coefficients)])
+    result = mixed_logistic(ill, columns, {"herd": herd})
+    start = np.array([result.random_intercepts[0].sd, *(coefficient.estimate for coefficient in result.coefficients)])
     exact = optimize.minimize(criterion, start, method="BFGS").x
     assert start.tolist() == pytest.approx(exact.tolist(), abs=0.01)
 
@@ -135,44 +139,49 @@ def crossed(binary: bool) -> tuple[np.ndarray, np.ndarray, list[str], list[str]]
 @pytest.mark.parametrize("reml", [True, False])
 def test_a_crossed_linear_model_is_statsmodels(reml: bool) -> None:
     y, x, item, kind = crossed(binary=False)
-    found = mixed_linear(y, {"x": x}, {"item": item, "type": kind}, reml=reml)
+    result = mixed_linear(y, {"x": x}, {"item": item, "type": kind}, reml=reml)
     data = pandas.DataFrame({"y": y, "x": x, "item": item, "type": kind, "one": 1})
     parts = {"item": "0 + C(item)", "type": "0 + C(type)"}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fit = smf.mixedlm("y ~ x", data, groups="one", vc_formula=parts, re_formula="0").fit(reml=reml)
     # Their search stops earlier than ours: tolerance 1e-3.
-    assert found["x"].estimate == pytest.approx(fit.fe_params["x"], abs=1e-3)
-    assert found["x"].se == pytest.approx(fit.bse_fe["x"], abs=1e-3)
-    assert [each.sd**2 for each in found.spreads] == pytest.approx(fit.vcomp.tolist(), abs=5e-3)
-    assert found.residual_sd**2 == pytest.approx(fit.scale, abs=1e-3)
-    assert found.criterion <= -2 * fit.llf + 1e-6
-    assert found.criterion == pytest.approx(-2 * fit.llf, abs=1e-2)
+    assert result["x"].estimate == pytest.approx(fit.fe_params["x"], abs=1e-3)
+    assert result["x"].se == pytest.approx(fit.bse_fe["x"], abs=1e-3)
+    assert [intercept.sd**2 for intercept in result.random_intercepts] == pytest.approx(fit.vcomp.tolist(), abs=5e-3)
+    assert result.residual_sd**2 == pytest.approx(fit.scale, abs=1e-3)
+    assert result.criterion <= -2 * fit.llf + 1e-6
+    assert result.criterion == pytest.approx(-2 * fit.llf, abs=1e-2)
 
 
 def test_a_crossed_linear_model_has_the_normal_likelihood() -> None:
     y, x, item, kind = crossed(binary=False)
-    found = mixed_linear(y, {"x": x}, {"item": item, "type": kind}, reml=False)
+    result = mixed_linear(y, {"x": x}, {"item": item, "type": kind}, reml=False)
 
     def criterion(sds: list[float], residual: float, constant: float, slope: float) -> float:
-        same = [np.equal.outer(np.array(each), np.array(each)) for each in (item, kind)]
-        cover = sum(sd**2 * each for sd, each in zip(sds, same, strict=True)) + residual**2 * np.eye(len(y))
+        same = [np.equal.outer(np.array(part), np.array(part)) for part in (item, kind)]
+        cover = sum(sd**2 * is_same for sd, is_same in zip(sds, same, strict=True)) + residual**2 * np.eye(len(y))
         return -2 * multivariate_normal(constant + slope * x, cover).logpdf(y)
 
-    at = [each.sd for each in found.spreads], found.residual_sd, found["(constant)"].estimate, found["x"].estimate
-    assert found.criterion == pytest.approx(criterion(*at), abs=1e-6)
+    at = (
+        [intercept.sd for intercept in result.random_intercepts],
+        result.residual_sd,
+        result["(constant)"].estimate,
+        result["x"].estimate,
+    )
+    assert result.criterion == pytest.approx(criterion(*at), abs=1e-6)
     for change in ((0.02, 0, 0, 0), (0, 0.02, 0, 0), (0, 0, 0.02, 0), (0, 0, 0, 0.02)):
         for sign in (1, -1):
-            a, b, c, d = (sign * each for each in change)
-            assert criterion([at[0][0] + a, at[0][1] - a / 2], at[1] + b, at[2] + c, at[3] + d) > found.criterion
+            a, b, c, d = (sign * step for step in change)
+            assert criterion([at[0][0] + a, at[0][1] - a / 2], at[1] + b, at[2] + c, at[3] + d) > result.criterion
 
 
 def test_a_crossed_logistic_model_has_the_laplace_criterion() -> None:
     """The same approximation, with the mode found by SciPy and the determinant taken whole."""
     y, x, item, kind = crossed(binary=True)
-    found = mixed_logistic(y, {"x": x}, {"item": item, "type": kind})
-    groups = np.column_stack([*(np.array(item) == each for each in sorted(set(item)))]).astype(float)
-    types = np.column_stack([*(np.array(kind) == each for each in sorted(set(kind)))]).astype(float)
+    result = mixed_logistic(y, {"x": x}, {"item": item, "type": kind})
+    groups = np.column_stack([*(np.array(item) == level for level in sorted(set(item)))]).astype(float)
+    types = np.column_stack([*(np.array(kind) == level for level in sorted(set(kind)))]).astype(float)
 
     def criterion(sds: list[float], constant: float, slope: float) -> float:
         table = np.column_stack([sds[0] * groups, sds[1] * types])
@@ -189,10 +198,10 @@ def test_a_crossed_logistic_model_has_the_laplace_criterion() -> None:
         bend = table.T @ (table * (share * (1 - share))[:, None]) + np.eye(table.shape[1])
         return 2 * bad(mode) + np.linalg.slogdet(bend)[1]
 
-    at = [each.sd for each in found.spreads], found["(constant)"].estimate, found["x"].estimate
-    assert found.criterion == pytest.approx(criterion(*at), abs=1e-6)
+    at = [intercept.sd for intercept in result.random_intercepts], result["(constant)"].estimate, result["x"].estimate
+    assert result.criterion == pytest.approx(criterion(*at), abs=1e-6)
     for a, b, c, d in np.vstack([np.eye(4), -np.eye(4)]) * 0.02:
-        assert criterion([at[0][0] + a, at[0][1] + b], at[1] + c, at[2] + d) > found.criterion
+        assert criterion([at[0][0] + a, at[0][1] + b], at[1] + c, at[2] + d) > result.criterion
 
 
 def test_groups_that_do_not_differ_leave_a_plain_regression() -> None:
@@ -200,25 +209,25 @@ def test_groups_that_do_not_differ_leave_a_plain_regression() -> None:
     x, item = np.tile(generator.normal(size=50), 2), [str(i) for i in range(50)] * 2
     right = np.concatenate([generator.random(50) < 0.6, np.zeros(50)])
     right[50:] = 1 - right[:50]
-    found = mixed_logistic(right, {"x": x}, {"item": item})
+    result = mixed_logistic(right, {"x": x}, {"item": item})
     plain = logistic_regression(right, {"x": x})
-    assert found.spreads[0].sd == pytest.approx(0, abs=1e-4)
-    assert found["x"].estimate == pytest.approx(plain["x"].estimate, abs=1e-5)
-    assert found["x"].se == pytest.approx(plain["x"].se, abs=1e-4)
+    assert result.random_intercepts[0].sd == pytest.approx(0, abs=1e-4)
+    assert result["x"].estimate == pytest.approx(plain["x"].estimate, abs=1e-5)
+    assert result["x"].se == pytest.approx(plain["x"].se, abs=1e-4)
 
 
-def test_the_share_that_is_explained() -> None:
+def test_the_share_of_variance_that_is_explained() -> None:
     y, x, item, kind = crossed(binary=False)
-    found = mixed_linear(y, {"x": x}, {"item": item, "type": kind})
-    fixed = (found["x"].estimate * x).var()
-    between = sum(each.sd**2 for each in found.spreads)
-    whole = fixed + between + found.residual_sd**2
-    assert found.r2_marginal == pytest.approx(fixed / whole)
-    assert found.r2_conditional == pytest.approx((fixed + between) / whole)
+    result = mixed_linear(y, {"x": x}, {"item": item, "type": kind})
+    fixed = (result["x"].estimate * x).var()
+    between = sum(intercept.sd**2 for intercept in result.random_intercepts)
+    whole = fixed + between + result.residual_sd**2
+    assert result.r2_marginal == pytest.approx(fixed / whole)
+    assert result.r2_conditional == pytest.approx((fixed + between) / whole)
 
 
 @pytest.mark.slow
-def test_logistic_intervals_cover_what_they_say() -> None:
+def test_logistic_intervals_have_their_nominal_coverage() -> None:
     generator = np.random.default_rng(10)
     hits = 0
     for _ in range(40):
@@ -226,24 +235,24 @@ def test_logistic_intervals_cover_what_they_say() -> None:
         x = generator.normal(size=200)
         line = 0.5 * x + generator.normal(size=20)[item] + generator.normal(size=10)[kind]
         y = (generator.random(200) < special.expit(line)).astype(float)
-        found = mixed_logistic(y, {"x": x}, {"item": item.tolist(), "type": kind.tolist()})["x"]
-        hits += found.low <= 0.5 <= found.high
+        result = mixed_logistic(y, {"x": x}, {"item": item.tolist(), "type": kind.tolist()})["x"]
+        hits += result.low <= 0.5 <= result.high
     assert hits >= 34
 
 
-def test_intervals_cover_what_they_say() -> None:
+def test_intervals_have_their_nominal_coverage() -> None:
     generator = np.random.default_rng(9)
     hits = 0
     for _ in range(100):
         item, kind = np.repeat(np.arange(20), 10), np.tile(np.arange(10), 20)
         x = generator.normal(size=200)
         y = 0.5 * x + generator.normal(size=20)[item] + generator.normal(size=10)[kind] + generator.normal(size=200)
-        found = mixed_linear(y, {"x": x}, {"item": item.tolist(), "type": kind.tolist()})["x"]
-        hits += found.low <= 0.5 <= found.high
+        result = mixed_linear(y, {"x": x}, {"item": item.tolist(), "type": kind.tolist()})["x"]
+        hits += result.low <= 0.5 <= result.high
     assert 0.88 <= hits / 100 <= 1
 
 
-def test_what_has_no_mixed_model() -> None:
+def test_undefined_mixed_models() -> None:
     y, x, item, _ = crossed(binary=True)
     with pytest.raises(MeasureError, match="needs random effects"):
         mixed_linear(y, {"x": x}, {})
@@ -261,17 +270,17 @@ def test_what_has_no_mixed_model() -> None:
         mixed_logistic(y, {"x": x}, {"item": item[:3]})
     with pytest.raises(MeasureError, match="nan"):
         mixed_linear([float("nan"), 1], {}, {"item": ["a", "b"]})
-    with pytest.raises(Undefined, match="grows without end"):
+    with pytest.raises(Undefined, match="grows without bound"):
         mixed_logistic(np.repeat([0, 1] * 5, 50), {}, {"item": np.repeat(np.arange(10), 50).tolist()})
     with pytest.raises(Undefined, match="exactly"):
         mixed_linear(2 * x + 1, {"x": x}, {"item": item})
-    with pytest.raises(Undefined, match="grows without end"):
+    with pytest.raises(Undefined, match="grows without bound"):
         mixed_linear([1.0, 1.0, 2.0, 2.0, 5.0, 5.0], {}, {"item": list("aabbcc")})
 
 
 def test_integration_of_one_group_by_hand() -> None:
     """Two rows of one item, one of another: the integral is near what Laplace gives where the spread is small."""
-    found = mixed_logistic([1, 0, 1, 1, 0, 0, 1, 0], {}, {"item": list("aabbccdd")})
+    result = mixed_logistic([1, 0, 1, 1, 0, 0, 1, 0], {}, {"item": list("aabbccdd")})
 
     def exact(sd: float, constant: float) -> float:
         total = 0.0
@@ -289,10 +298,12 @@ def test_integration_of_one_group_by_hand() -> None:
             )
         return -2 * total
 
-    assert found.criterion == pytest.approx(exact(found.spreads[0].sd, found["(constant)"].estimate), abs=0.1)
+    assert result.criterion == pytest.approx(
+        exact(result.random_intercepts[0].sd, result["(constant)"].estimate), abs=0.1
+    )
 
 
 def test_an_unknown_coefficient_is_named() -> None:
-    found = mixed_linear([1.0, 2.0, 4.0, 3.0], {}, {"item": list("aabb")})
+    result = mixed_linear([1.0, 2.0, 4.0, 3.0], {}, {"item": list("aabb")})
     with pytest.raises(KeyError, match="no coefficient 'x'; there are"):
-        found["x"]
+        result["x"]

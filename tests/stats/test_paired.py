@@ -17,20 +17,20 @@ from acceptability.types import Units
 
 
 def rows(items: list[str] | None = None, **columns) -> Units:
-    found = {name: np.asarray(values, dtype=float) for name, values in columns.items()}
-    n = len(next(iter(found.values())))
+    result = {name: np.asarray(values, dtype=float) for name, values in columns.items()}
+    n = len(next(iter(result.values())))
     tags = tuple({"item": item} for item in items) if items else ({},) * n
-    return Units(tuple(map(str, range(n))), found, tags)
+    return Units(tuple(map(str, range(n))), result, tags)
 
 
-class Unsaid(PairAccuracy):
-    """Pair accuracy that does not say that it is a mean."""
+class UndeclaredMean(PairAccuracy):
+    """Pair accuracy that does not declare that it is a mean."""
 
     mean_of = None
 
 
 @pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
-def test_all_flips_are_counted_where_they_can_be(alternative: str) -> None:
+def test_all_flips_are_enumerated_where_that_is_feasible(alternative: str) -> None:
     gaps = np.array([0.4, -1.0, 2.5, 0.0, 0.7, 2.5])
     theirs = stats.permutation_test(
         (gaps,), np.sum, permutation_type="samples", n_resamples=np.inf, alternative=alternative, vectorized=False
@@ -50,14 +50,14 @@ def test_all_flips_are_counted_where_they_can_be(alternative: str) -> None:
 def test_right_and_wrong_answers_give_the_exact_test_of_mcnemar() -> None:
     generator = np.random.default_rng(0)
     first, second = (generator.random(5000) < 0.70).astype(float), (generator.random(5000) < 0.68).astype(float)
-    found = permutation_test(PairAccuracy(), rows(correct=first), rows(correct=second))
-    assert found.draws is None
-    assert found.p == pytest.approx(mcnemar(first, second).p, rel=1e-9)
-    assert found.difference == pytest.approx(first.mean() - second.mean())
-    assert (found.unit, found.n) == ("row", 5000)
+    result = permutation_test(PairAccuracy(), rows(correct=first), rows(correct=second))
+    assert result.draws is None
+    assert result.p == pytest.approx(mcnemar(first, second).p, rel=1e-9)
+    assert result.difference == pytest.approx(first.mean() - second.mean())
+    assert (result.unit, result.n) == ("row", 5000)
 
 
-def test_drawn_flips_approach_the_exact_p_and_the_seed_decides() -> None:
+def test_sampled_flips_approach_the_exact_p_and_depend_on_the_seed() -> None:
     gaps = np.random.default_rng(3).normal(0.35, size=30)
     p, draws = sign_flip_test(gaps, draws=20_000, seed=1)
     assert draws == 20_000
@@ -74,10 +74,10 @@ def test_swapping_rows_gives_what_flipping_signs_gives() -> None:
     first, second = ((generator.random(12) < share).astype(float) for share in (0.9, 0.4))
     one, two = rows(correct=first), rows(correct=second)
     flipped = permutation_test(PairAccuracy(), one, two)
-    swapped = permutation_test(Unsaid(), one, two)
+    swapped = permutation_test(UndeclaredMean(), one, two)
     assert swapped.draws is None
     assert swapped.p == pytest.approx(flipped.p, abs=1e-12)
-    drawn = permutation_test(Unsaid(), one, two, draws=4000)
+    drawn = permutation_test(UndeclaredMean(), one, two, draws=4000)
     assert drawn.draws == 4000
     assert drawn.p == pytest.approx(flipped.p, abs=0.03)
 
@@ -85,7 +85,7 @@ def test_swapping_rows_gives_what_flipping_signs_gives() -> None:
 def test_clusters_are_swapped_whole() -> None:
     first, second = np.ones(20), np.concatenate([np.zeros(10), np.ones(10)])
     items = ["a"] * 5 + ["b"] * 5 + ["c"] * 10
-    for measure in (PairAccuracy(), Unsaid()):
+    for measure in (PairAccuracy(), UndeclaredMean()):
         alone = permutation_test(measure, rows(correct=first), rows(correct=second), draws=2000)
         clustered = permutation_test(
             measure, rows(items, correct=first), rows(items, correct=second), by="item", draws=2000
@@ -100,18 +100,18 @@ def test_correlations_are_compared_on_one_scale() -> None:
     generator = np.random.default_rng(8)
     rating = generator.normal(size=60)
     good, bad = rating + generator.normal(size=60), generator.normal(size=60)
-    ask = lambda a, b, **how: permutation_test(  # noqa: E731
+    test = lambda a, b, **how: permutation_test(  # noqa: E731
         Pearson(), rows(score=a, rating=rating), rows(score=b, rating=rating), draws=800, **how
     )
-    plain = ask(good, bad, standardise=("score",))
-    rescaled = ask(1000 * good + 7, bad, standardise=("score",))
+    plain = test(good, bad, standardise=("score",))
+    rescaled = test(1000 * good + 7, bad, standardise=("score",))
     assert plain.p < 0.01
     assert (plain.p, plain.difference) == pytest.approx((rescaled.p, rescaled.difference))
     with pytest.raises(MeasureError, match="no column 'z'"):
-        ask(good, bad, standardise=("z",))
+        test(good, bad, standardise=("z",))
 
 
-@pytest.mark.parametrize(("measure", "column"), [(PairAccuracy(), "correct"), (Unsaid(), "correct")])
+@pytest.mark.parametrize(("measure", "column"), [(PairAccuracy(), "correct"), (UndeclaredMean(), "correct")])
 def test_p_is_uniform_if_nothing_differs(measure, column: str) -> None:
     generator = np.random.default_rng(11)
     ps = []
@@ -122,7 +122,7 @@ def test_p_is_uniform_if_nothing_differs(measure, column: str) -> None:
     assert 0.42 <= np.mean(ps) <= 0.58
 
 
-def test_what_cannot_be_permuted() -> None:
+def test_invalid_permutation_tests() -> None:
     with pytest.raises(MeasureError, match="different rows"):
         permutation_test(PairAccuracy(), rows(correct=[1]), rows(correct=[1, 0]))
     with pytest.raises(Undefined, match="no rows"):
@@ -141,25 +141,25 @@ def test_mcnemar_is_statsmodels(table: tuple[int, int, int, int]) -> None:
     both, only_first, only_second, neither = table
     first = [1] * (both + only_first) + [0] * (only_second + neither)
     second = [1] * both + [0] * only_first + [1] * only_second + [0] * neither
-    found = mcnemar(first, second)
-    assert (found.both, found.only_first, found.only_second, found.neither) == table
+    result = mcnemar(first, second)
+    assert (result.both, result.only_first, result.only_second, result.neither) == table
     grid = [[both, only_first], [only_second, neither]]
-    assert found.p == pytest.approx(statsmodels_mcnemar(grid, exact=True).pvalue, abs=1e-12)
+    assert result.p == pytest.approx(statsmodels_mcnemar(grid, exact=True).pvalue, abs=1e-12)
     theirs = statsmodels_mcnemar(grid, exact=False, correction=True)
     if only_first != only_second:
-        assert (found.chi2, found.chi2_p) == pytest.approx((theirs.statistic, theirs.pvalue), abs=1e-12)
-    assert found.difference == pytest.approx((only_first - only_second) / sum(table))
-    assert found.difference_low <= found.difference <= found.difference_high
+        assert (result.chi2, result.chi2_p) == pytest.approx((theirs.statistic, theirs.pvalue), abs=1e-12)
+    assert result.difference == pytest.approx((only_first - only_second) / sum(table))
+    assert result.difference_low <= result.difference <= result.difference_high
 
 
 def test_the_effect_sizes_of_mcnemar_by_hand() -> None:
-    found = mcnemar([1] * 20 + [0] * 10 + [1] * 70, [0] * 20 + [1] * 10 + [1] * 70)
-    assert found.odds_ratio == 2
+    result = mcnemar([1] * 20 + [0] * 10 + [1] * 70, [0] * 20 + [1] * 10 + [1] * 70)
+    assert result.odds_ratio == 2
     share = stats.binomtest(20, 30).proportion_ci()
-    assert found.odds_low == pytest.approx(share.low / (1 - share.low), abs=1e-9)
-    assert found.odds_high == pytest.approx(share.high / (1 - share.high), abs=1e-9)
+    assert result.odds_low == pytest.approx(share.low / (1 - share.low), abs=1e-9)
+    assert result.odds_high == pytest.approx(share.high / (1 - share.high), abs=1e-9)
     half = 1.959963984540054 * np.sqrt(0.3 - 0.01) / 10
-    assert (found.difference_low, found.difference_high) == pytest.approx((0.1 - half, 0.1 + half), abs=1e-9)
+    assert (result.difference_low, result.difference_high) == pytest.approx((0.1 - half, 0.1 + half), abs=1e-9)
 
 
 def test_degenerate_tables() -> None:

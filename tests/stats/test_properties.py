@@ -1,22 +1,22 @@
-"""What holds whatever the numbers are."""
+"""Properties that hold for all numbers."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from acceptability.errors import Undefined
 from acceptability.stats import benjamini_hochberg, clopper_pearson, correlate, holm, mcnemar, rank_sum, sign_flip_test
-from acceptability.stats.quantiles import bca, percentile
+from acceptability.stats.bootstrap import bca_interval, percentile_interval
 
 NUMBERS = st.lists(st.integers(-20, 20).map(float), min_size=2, max_size=25)
 SHARES = st.lists(st.floats(0, 1), min_size=1, max_size=30)
 
 
 @given(NUMBERS, NUMBERS)
-def test_swapping_groups_turns_the_rank_sum_round(first: list[float], second: list[float]) -> None:
+def test_swapping_groups_reverses_the_rank_sum(first: list[float], second: list[float]) -> None:
     try:
         there, back = rank_sum(first, second), rank_sum(second, first)
     except Undefined:
@@ -25,7 +25,7 @@ def test_swapping_groups_turns_the_rank_sum_round(first: list[float], second: li
     assert there.p == pytest.approx(back.p, abs=1e-12)
     assert there.rank_biserial == pytest.approx(-back.rank_biserial, abs=1e-12)
     assert there.w + back.w == len(first) * len(second)
-    curved = rank_sum([each**3 for each in first], [each**3 for each in second])
+    curved = rank_sum([value**3 for value in first], [value**3 for value in second])
     assert curved == there
 
 
@@ -40,7 +40,7 @@ def test_adjusted_p_values_are_larger_and_in_the_same_order(ps: list[float]) -> 
 
 
 @given(st.integers(1, 60), st.data())
-def test_an_exact_interval_holds_the_share_and_turns_round(n: int, data) -> None:
+def test_an_exact_interval_contains_the_share_and_mirrors(n: int, data) -> None:
     hits = data.draw(st.integers(0, n))
     low, high = clopper_pearson(hits, n)
     assert low <= hits / n <= high
@@ -48,17 +48,17 @@ def test_an_exact_interval_holds_the_share_and_turns_round(n: int, data) -> None
 
 
 @given(st.lists(st.integers(-3, 3).map(float), min_size=1, max_size=12))
-def test_flips_see_only_size_and_sign(gaps: list[float]) -> None:
+def test_sign_flips_depend_on_size_and_sign_only(gaps: list[float]) -> None:
     p, draws = sign_flip_test(np.array(gaps))
     assert draws is None
     assert 0 < p <= 1
     assert p == pytest.approx(sign_flip_test(-np.array(gaps[::-1]))[0], abs=1e-12)
-    greater, less = (sign_flip_test(np.array(gaps), alternative=each)[0] for each in ("greater", "less"))
+    greater, less = (sign_flip_test(np.array(gaps), alternative=side)[0] for side in ("greater", "less"))
     assert greater + less >= 1 - 1e-12
 
 
 @given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=1, max_size=40))
-def test_swapping_models_turns_mcnemar_round(rows: list[tuple[int, int]]) -> None:
+def test_swapping_models_reverses_mcnemar(rows: list[tuple[int, int]]) -> None:
     first, second = zip(*rows, strict=True)
     there, back = mcnemar(first, second), mcnemar(second, first)
     assert (there.p, there.difference) == (back.p, -back.difference)
@@ -66,30 +66,33 @@ def test_swapping_models_turns_mcnemar_round(rows: list[tuple[int, int]]) -> Non
 
 
 @given(st.lists(st.tuples(st.integers(-9, 9), st.integers(-9, 9)), min_size=4, max_size=20))
-@settings(deadline=None)
 def test_correlations_survive_rescaling(rows: list[tuple[int, int]]) -> None:
-    first, second = (np.array(each, dtype=float) for each in zip(*rows, strict=True))
+    first, second = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
     for kind in ("pearson", "spearman", "kendall"):
         try:
-            found = correlate(first, second, kind)
+            result = correlate(first, second, kind)
         except Undefined:
             assert len(set(first)) == 1 or len(set(second)) == 1
             return
-        assert -1 <= found.r <= 1
-        assert correlate(3 * first - 7, second, kind).r == pytest.approx(found.r, abs=1e-9)
-        assert correlate(second, -first, kind).r == pytest.approx(-found.r, abs=1e-9)
-        assert found.low is None or found.low < found.r < found.high
+        assert -1 <= result.r <= 1
+        assert correlate(3 * first - 7, second, kind).r == pytest.approx(result.r, abs=1e-9)
+        assert correlate(second, -first, kind).r == pytest.approx(-result.r, abs=1e-9)
+        assert result.low is None or result.low < result.r < result.high
 
 
-def test_bca_follows_any_change_of_scale() -> None:
-    """What percentile intervals have too: a curved scale curves the ends with it, but for reading between values."""
+def test_bca_is_equivariant_under_linear_changes() -> None:
+    """So are percentile intervals, and under any monotone change, up to interpolation between values."""
     generator = np.random.default_rng(1)
     sample = generator.exponential(size=40)
     values = np.array([generator.choice(sample, 40).mean() for _ in range(4001)])
     left_out = [(sample.sum() - sample) / 39]
-    low, high = percentile(values, 0.95)
-    assert percentile(np.log(values), 0.95) == pytest.approx((np.log(low), np.log(high)), abs=1e-4)
-    shifted = bca(2 * values + 1, 2 * sample.mean() + 1, [2 * left_out[0] + 1], 0.95)
-    assert shifted == pytest.approx([2 * each + 1 for each in bca(values, sample.mean(), left_out, 0.95)], abs=1e-9)
-    turned = bca(-values, -sample.mean(), [-left_out[0]], 0.95)
-    assert turned == pytest.approx([-each for each in bca(values, sample.mean(), left_out, 0.95)][::-1], abs=1e-9)
+    low, high = percentile_interval(values, 0.95)
+    assert percentile_interval(np.log(values), 0.95) == pytest.approx((np.log(low), np.log(high)), abs=1e-4)
+    shifted = bca_interval(2 * values + 1, 2 * sample.mean() + 1, [2 * left_out[0] + 1], 0.95)
+    assert shifted == pytest.approx(
+        [2 * bound + 1 for bound in bca_interval(values, sample.mean(), left_out, 0.95)], abs=1e-9
+    )
+    turned = bca_interval(-values, -sample.mean(), [-left_out[0]], 0.95)
+    assert turned == pytest.approx(
+        [-bound for bound in bca_interval(values, sample.mean(), left_out, 0.95)][::-1], abs=1e-9
+    )

@@ -6,16 +6,18 @@ from pathlib import Path
 
 import pytest
 
+from acceptability.api.evaluation import evaluate
 from acceptability.errors import StoreError
-from acceptability.measuring import evaluate
-from acceptability.store.runs import save_run, saved_runs, unit_rows
+from acceptability.store.runs import collect_unit_rows, list_saved_runs, save_run
 
 
 def test_a_run_is_saved_as_json_and_csv_and_listed(own_home: Path) -> None:
     results = evaluate("starter", ["uniform"], measures=["PairAccuracy"], by="phenomenon")
-    rows = [each.row() for each in results]
-    run = save_run("evaluate", "starter -m uniform", rows, unit_rows(results), [each.signature for each in results])
-    assert saved_runs() == ([run], [])
+    rows = [result.row() for result in results]
+    run = save_run(
+        "evaluate", "starter -m uniform", rows, collect_unit_rows(results), [result.signature for result in results]
+    )
+    assert list_saved_runs() == ([run], [])
     assert json.loads((run.folder / "results.json").read_text()) == rows
     with (run.folder / "results.csv").open(newline="") as opened:
         assert len(list(csv.DictReader(opened))) == len(rows)
@@ -29,7 +31,7 @@ def test_a_run_is_saved_as_json_and_csv_and_listed(own_home: Path) -> None:
 def test_a_damaged_run_is_named_and_hides_no_other(own_home: Path) -> None:
     damaged, whole = save_run("score", "", [], [], []), save_run("score", "", [], [], [])
     (damaged.folder / "run.json").write_text("{")
-    runs, problems = saved_runs()
+    runs, problems = list_saved_runs()
     assert runs == [whole]
     assert len(problems) == 1
     assert damaged.id in problems[0]

@@ -1,4 +1,4 @@
-"""Linguists' notation: the papers' own examples, typed in as they stand."""
+"""Linguists' notation: the papers' own examples, as they are printed."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from acceptability.errors import SuiteError
 from acceptability.suites import load_suite
-from acceptability.suites.brackets import expand
-from acceptability.suites.notation import read_marks, write_notation
-from acceptability.suites.pairs import pair, suite_of_pairs
+from acceptability.suites.notation import expand_example, read_marks, write_notation
+from acceptability.suites.pairing import build_pair_suite, make_pair
 
 
 def read(tmp_path: Path, text: str, **options):
@@ -23,12 +22,12 @@ def read(tmp_path: Path, text: str, **options):
 
 
 def pairs(suite) -> list[tuple[str, str]]:
-    return [(suite.by_id[each.better].text, suite.by_id[each.worse].text) for each in suite.contrasts]
+    return [(suite.by_id[contrast.better].text, suite.by_id[contrast.worse].text) for contrast in suite.contrasts]
 
 
 def test_the_example_of_the_cola_paper(tmp_path: Path) -> None:
     suite = read(tmp_path, "Betsy buttered (*at) the toast\n")
-    assert [(each.text, each.label) for each in suite.sentences] == [
+    assert [(sentence.text, sentence.label) for sentence in suite.sentences] == [
         ("Betsy buttered the toast", 1),
         ("Betsy buttered at the toast", 0),
     ]
@@ -97,7 +96,7 @@ def test_the_examples_of_park_and_others(tmp_path: Path) -> None:
     ],
 )
 def test_expansion(text: str, expected: list[str]) -> None:
-    assert [variant.mark + variant.text for variant in expand(text)] == expected
+    assert [variant.mark + variant.text for variant in expand_example(text)] == expected
 
 
 @pytest.mark.parametrize(
@@ -122,7 +121,9 @@ def test_expansion(text: str, expected: list[str]) -> None:
         ),
     ],
 )
-def test_numbers_are_told_from_text(tmp_path: Path, line: str, example: str | None, text: str, label: int) -> None:
+def test_numbers_are_distinguished_from_text(
+    tmp_path: Path, line: str, example: str | None, text: str, label: int
+) -> None:
     (sentence,) = read(tmp_path, line).sentences
     assert (sentence.tags.get("example"), sentence.text, sentence.label) == (example, text, label)
 
@@ -138,10 +139,10 @@ def test_numbers_are_told_from_text(tmp_path: Path, line: str, example: str | No
     ],
 )
 def test_spaces_at_the_edges_of_brackets(text: str, expected: list[str]) -> None:
-    assert [variant.mark + variant.text for variant in expand(text)] == expected
+    assert [variant.mark + variant.text for variant in expand_example(text)] == expected
 
 
-def test_a_number_alone_is_skipped_with_a_note(tmp_path: Path, caplog) -> None:
+def test_a_number_without_an_example_is_skipped_with_a_note(tmp_path: Path, caplog) -> None:
     suite = read(tmp_path, "(12)\na. He left.\n")
     assert suite.sentences[0].tags["example"] == "12a"
     assert "line 1: skipped, a number without an example" in caplog.text
@@ -152,14 +153,19 @@ def test_contrasts_differ_in_one_choice(tmp_path: Path) -> None:
     assert pairs(suite) == [("It has rained.", "It has at rained."), ("It has rained.", "It have rained.")]
 
 
-def test_marks_have_colas_labels_unless_told_otherwise(tmp_path: Path, caplog) -> None:
+def test_marks_have_colas_labels_by_default(tmp_path: Path, caplog) -> None:
     text = "*a b.\n??c d.\n*?e f.\n?g h.\n#i j.\nk l.\n"
     with caplog.at_level(logging.WARNING):
         suite = read(tmp_path, text)
-    assert [(each.text, each.label) for each in suite.sentences] == [("a b.", 0), ("c d.", 0), ("e f.", 0), ("k l.", 1)]
+    assert [(sentence.text, sentence.label) for sentence in suite.sentences] == [
+        ("a b.", 0),
+        ("c d.", 0),
+        ("e f.", 0),
+        ("k l.", 1),
+    ]
     assert "line 4: left out, marked ?: g h." in caplog.text
     kept = read(tmp_path, text, marks=read_marks("?=1,#=0"))
-    assert [each.label for each in kept.sentences] == [0, 0, 0, 1, 0, 1]
+    assert [sentence.label for sentence in kept.sentences] == [0, 0, 0, 1, 0, 1]
     with pytest.raises(SuiteError, match="MARK=drop"):
         read_marks("?=maybe")
 
@@ -168,7 +174,7 @@ def test_glosses_and_translations_are_skipped_with_a_note(tmp_path: Path, caplog
     text = "(3) a. Taroo-ga hon-o yonda.\nTaro-Nom book-ACC read.PST\n‘Taro read a book.’\nb. *Taroo hon yonda.\n"
     with caplog.at_level(logging.WARNING):
         suite = read(tmp_path, text)
-    assert [(each.text, each.tags["example"]) for each in suite.sentences] == [
+    assert [(sentence.text, sentence.tags["example"]) for sentence in suite.sentences] == [
         ("Taroo-ga hon-o yonda.", "3a"),
         ("Taroo hon yonda.", "3b"),
     ]
@@ -183,17 +189,17 @@ def test_glosses_and_translations_are_skipped_with_a_note(tmp_path: Path, caplog
         ("He has] left.\n", r"line 1, column 7: '\]' closes nothing"),
         ("(1) a. He (has [not/*no]) left.\n", r"line 1, column 16: '\[' inside '\('"),
         ("He [has] left.\n", r"line 1, column 4: only one alternative"),
-        ("He () left.\n", "line 1, column 4: there is nothing in the brackets"),
-        ("Who (do/*does) you like?\n", r"line 1, column 5: alternatives stand in \[ \]"),
+        ("He () left.\n", "line 1, column 4: the brackets are empty"),
+        ("Who (do/*does) you like?\n", r"line 1, column 5: write alternatives in \[ \]"),
         ("He saw himself/*herself.\n", "line 1, column 16: a star in the middle"),
         ("(1) He *likes it. (agreement)\n", "line 1, column 8: a star in the middle"),
-        ("**He left.\n", r"line 1, column 1: '\*\*' is no mark"),
+        ("**He left.\n", r"line 1, column 1: '\*\*' is not a mark"),
         ("(He left.)\n", "nothing is left of the example"),
-        ("[a/b] " * 12, "stands for 4,096 sentences"),
+        ("[a/b] " * 12, "expands to 4,096 sentences"),
         ("\n\n", "has no examples"),
     ],
 )
-def test_malformed_brackets_are_named_by_line_and_column(tmp_path: Path, text: str, message: str) -> None:
+def test_errors_in_brackets_name_line_and_column(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(SuiteError, match=message):
         read(tmp_path, text)
 
@@ -226,17 +232,17 @@ WORDS = st.lists(st.sampled_from(PIECES), min_size=1, max_size=6)
 
 
 @given(st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=4))
-def test_contrasts_written_back_read_the_same(tmp_path_factory, rows) -> None:
+def test_written_contrasts_parse_back(tmp_path_factory, rows) -> None:
     texts = [(" ".join(good), " ".join(bad)) for good, bad in rows]
-    suite = suite_of_pairs("s", [pair(str(place), good, bad, {}) for place, (good, bad) in enumerate(texts)])
+    suite = build_pair_suite("s", [make_pair(str(index), good, bad, {}) for index, (good, bad) in enumerate(texts)])
     again = read(tmp_path_factory.mktemp("notation"), write_notation(suite))
     assert pairs(again) == texts
 
 
-def test_the_starter_suite_written_back(tmp_path: Path) -> None:
+def test_the_starter_suite_round_trips(tmp_path: Path) -> None:
     suite = load_suite("starter")
     again = read(tmp_path, write_notation(suite))
     assert pairs(again) == pairs(suite)
-    assert sorted((each.text, each.label) for each in again.sentences) == sorted(
-        (each.text, each.label) for each in suite.sentences
+    assert sorted((sentence.text, sentence.label) for sentence in again.sentences) == sorted(
+        (sentence.text, sentence.label) for sentence in suite.sentences
     )

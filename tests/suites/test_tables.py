@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from acceptability.errors import SuiteError
 from acceptability.suites import load_suite
 from acceptability.suites.tables import read_table, write_jsonl
-from acceptability.types import Sentence, Suite, contrast
+from acceptability.types import Sentence, Suite, make_contrast
 
 
 def written(tmp_path: Path, name: str, text: str | bytes) -> Path:
@@ -33,13 +33,13 @@ def test_labelled_and_rated_sentences(tmp_path: Path) -> None:
 def test_pairs(tmp_path: Path, header: str) -> None:
     path = written(tmp_path, "pairs.tsv", f"{header}\tphenomenon\nA b.\tB a.\torder\n")
     suite = load_suite(str(path))
-    assert [(each.text, each.label) for each in suite.sentences] == [("A b.", 1), ("B a.", 0)]
+    assert [(sentence.text, sentence.label) for sentence in suite.sentences] == [("A b.", 1), ("B a.", 0)]
     assert dict(suite.contrasts[0].tags)["phenomenon"] == "order"
 
 
 def test_pairs_may_be_rated(tmp_path: Path) -> None:
     path = written(tmp_path, "rated.csv", "good,bad,rating_good,rating_bad\nA b.,B a.,6.5,2\nC d.,D c.,,1\n")
-    assert [each.rating for each in load_suite(str(path)).sentences] == [6.5, 2.0, None, 1.0]
+    assert [sentence.rating for sentence in load_suite(str(path)).sentences] == [6.5, 2.0, None, 1.0]
 
 
 def test_columns_are_named_by_the_user(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_a_column_that_means_nothing_for_pairs_is_a_tag(tmp_path: Path) -> None:
         ("a.csv", "text,label\nA b.,yes\n", "line 2: label is 'yes'"),
         ("a.csv", "text,rating\nA b.,n/a\n", "line 2: rating is 'n/a'"),
         ("a.csv", "text,rating\nA b.,nan\n", "line 2: .*finite"),
-        ("a.csv", "text,id\nA b.,1\nC d.,1\n", "line 3: the id '1' stands already in line 2"),
+        ("a.csv", "text,id\nA b.,1\nC d.,1\n", "line 3: the id '1' is already used in line 2"),
         ("a.csv", "text,id,better_than\nA b.,1,9\n", "line 2: '1' is better than '9'"),
         ("a.csv", "text\n  \n", "line 2: sentence '1' is empty"),
         ("a.csv", "text,label\nA b.\n", "line 2: 1 columns; the header has 2"),
@@ -90,12 +90,12 @@ def test_a_column_that_means_nothing_for_pairs_is_a_tag(tmp_path: Path) -> None:
         ("a.csv", "text\n", "has no rows"),
         ("a.csv", "", "no header"),
         ("a.jsonl", '{"text": "A"}\n{"text"\n', "line 2: not a line of JSON"),
-        ("a.jsonl", '["A"]\n', "line 1: expected an object"),
+        ("a.jsonl", '["A"]\n', "line 1: expected a JSON object"),
         ("a.jsonl", '{"id": "1", "text": "A", "regions": {"t": [0]}}\n', "line 1: regions are"),
         ("a.jsonl", '{"id": "1", "text": "A", "tags": ["x"]}\n', "line 1: tags are"),
         ("a.jsonl", '{"id": "1", "text": "A", "better_than": ["2"]}\n', "no sentence of that id"),
         ("a.tsv", b"text\nA\xff.\n", "line 2: byte 6 is not UTF-8"),
-        ("a.csv", "text,good,bad\nA,B,C\n", "Say which you mean"),
+        ("a.csv", "text,good,bad\nA,B,C\n", "Choose one"),
         ("a.csv", "text,rating\nA b.,1_0\n", "rating is '1_0'"),
         ("a.jsonl", '{"text": ["A"]}\n', "line 1: the text is"),
         ("a.jsonl", '{"text": "A \\ud800"}\n', "line 1: .*surrogate"),
@@ -114,28 +114,28 @@ def test_bad_files_are_refused_with_file_and_line(tmp_path: Path, name: str, tex
 def test_labels_in_json_may_be_numbers_or_truths(tmp_path: Path) -> None:
     rows = ['{"text": "A", "label": 1.0}', '{"text": "B", "label": false}', '{"text": "C", "label": "1"}']
     suite = load_suite(str(written(tmp_path, "a.jsonl", "\n".join(rows))))
-    assert [each.label for each in suite.sentences] == [1, 0, 1]
+    assert [sentence.label for sentence in suite.sentences] == [1, 0, 1]
 
 
 def test_only_newlines_end_a_line(tmp_path: Path) -> None:
     suite = load_suite(str(written(tmp_path, "a.csv", "text\nA\u2028b.\nC\x0cd.\n")))
-    assert [each.text for each in suite.sentences] == ["A\u2028b.", "C\x0cd."]
+    assert [sentence.text for sentence in suite.sentences] == ["A\u2028b.", "C\x0cd."]
 
 
 def test_named_pair_columns_win_over_a_text_column(tmp_path: Path) -> None:
     path = written(tmp_path, "a.csv", "text,good,bad\nnote,A b.,B a.\n")
     suite = load_suite(str(path), columns={"good": "good", "bad": "bad"})
-    assert [each.text for each in suite.sentences] == ["A b.", "B a."]
+    assert [sentence.text for sentence in suite.sentences] == ["A b.", "B a."]
     assert suite.sentences[0].tags["text"] == "note"
     assert len(load_suite(str(path), columns={"text": "text"}).sentences) == 1
 
 
-def test_columns_are_for_files_only() -> None:
-    with pytest.raises(SuiteError, match="for a file only"):
+def test_columns_are_for_tables_only() -> None:
+    with pytest.raises(SuiteError, match="for tables only"):
         load_suite("starter", columns={"text": "good"})
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(SuiteError, match="cannot read"):
         load_suite(str(tmp_path / "none.csv"))
 
@@ -161,10 +161,10 @@ TAGS = st.dictionaries(st.text(min_size=1, max_size=5), st.text(max_size=5), max
 @given(st.lists(st.tuples(TEXTS, st.sampled_from([0, 1, None]), TAGS), min_size=2, max_size=5), st.floats(-5, 5))
 def test_a_suite_written_as_json_lines_reads_back(tmp_path_factory, rows, rating: float) -> None:
     sentences = [
-        Sentence(f"s/{place}", text, label, rating if place else None, {"all": (0, len(text))}, tags)
-        for place, (text, label, tags) in enumerate(rows)
+        Sentence(f"s/{index}", text, label, rating if index else None, {"all": (0, len(text))}, tags)
+        for index, (text, label, tags) in enumerate(rows)
     ]
-    suite = Suite("s", tuple(sentences), (contrast(sentences[0], sentences[1]),))
+    suite = Suite("s", tuple(sentences), (make_contrast(sentences[0], sentences[1]),))
     path = tmp_path_factory.mktemp("json") / "s.jsonl"
     write_jsonl(suite, path)
     again = read_table(path, columns={})

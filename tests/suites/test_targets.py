@@ -1,4 +1,4 @@
-"""What contrasts mask: the paper's own examples, and random edits of random sentences."""
+"""Targets of contrasts: the paper's own examples, and random edits of random sentences."""
 
 from __future__ import annotations
 
@@ -10,22 +10,30 @@ from hypothesis import strategies as st
 
 from acceptability import load_suite
 from acceptability.errors import SuiteError
-from acceptability.suites.targets import SIDES, Exclusion, Target, counted, find_target, pieces, with_targets
-from acceptability.types import Sentence, Suite, contrast
+from acceptability.suites.targets import (
+    SIDES,
+    Exclusion,
+    Target,
+    add_targets,
+    count_exclusions,
+    find_target,
+    split_surface_tokens,
+)
+from acceptability.types import Sentence, Suite, make_contrast
 
 WORDS = [f"{first}{second}" for first in "bdfgklmn" for second in ("a", "o", "isn't", "e-u")]
 
 
 def masked(better: str, worse: str, side: str = "left") -> tuple[str, str, str]:
-    found = find_target(better, worse, side=side)
-    assert isinstance(found, Target), found
-    return found.edit, better[slice(*found.better)], worse[slice(*found.worse)]
+    target = find_target(better, worse, side=side)
+    assert isinstance(target, Target), target
+    return target.edit, better[slice(*target.better)], worse[slice(*target.worse)]
 
 
 def reason(better: str, worse: str, side: str = "left") -> str:
-    found = find_target(better, worse, side=side)
-    assert isinstance(found, Exclusion), found
-    return found.reason
+    target = find_target(better, worse, side=side)
+    assert isinstance(target, Exclusion), target
+    return target.reason
 
 
 @pytest.mark.parametrize(
@@ -33,19 +41,19 @@ def reason(better: str, worse: str, side: str = "left") -> str:
     [
         # Park et al. 2021, examples 4 to 11.
         ("Last night the old lady died in her sleep.", "Last night the old lady die in her sleep.", "died/die"),
-        ("The girl cut herself on a piece of glass.", "The girl cut himself on a piece of glass.", "herself/himself"),
+        ("The girl cut herself on a token of glass.", "The girl cut himself on a token of glass.", "herself/himself"),
         ("Which friend has Sarah painted a picture of?", "Which friend have Sarah painted a picture of?", "has/have"),
         ("It is likely that Jean left.", "It is reluctant that Jean left.", "likely/reluctant"),
         ("There was a boy in the garden.", "There was he in the garden.", "a boy/he"),
         ("We met him at the office.", "Us met him at the office.", "We/Us"),
     ],
 )
-def test_a_substitution_masks_what_differs(better: str, worse: str, expected: str) -> None:
+def test_a_substitution_masks_the_differing_words(better: str, worse: str, expected: str) -> None:
     edit, *words = masked(better, worse)
     assert (edit, "/".join(words)) == ("substitution", expected)
 
 
-def test_a_movement_masks_what_moved_in_each_place() -> None:
+def test_a_movement_masks_the_moved_part_in_both_positions() -> None:
     better, worse = "Kevin called Nancy up for a date.", "Kevin called Nancy for a date up."
     assert masked(better, worse) == ("movement", "up", "up")
     assert find_target(better, worse) == Target("movement", (19, 21), (30, 32))
@@ -54,7 +62,7 @@ def test_a_movement_masks_what_moved_in_each_place() -> None:
     assert masked("He gave the man the book.", "He gave the book the man.") == ("movement", "the man", "the man")
 
 
-def test_a_capital_at_the_start_is_no_difference() -> None:
+def test_an_initial_capital_is_not_a_difference() -> None:
     assert masked("Who did she see?", "Did she see who?") == ("movement", "Who", "who")
     assert masked("John was kissed.", "Was kissed John.") == ("movement", "John", "John")
     assert masked('"Who left?" she said.', '"Left who?" she said.') == ("movement", "Who", "who")
@@ -102,7 +110,7 @@ def test_an_edit_at_the_end_of_a_sentence_has_one_side_only() -> None:
         ("Cats sleep!", "Dogs bark!", "more than one difference"),
     ],
 )
-def test_what_is_no_single_contrast_says_why(better: str, worse: str, expected: str) -> None:
+def test_pairs_without_a_single_difference_have_a_reason(better: str, worse: str, expected: str) -> None:
     assert reason(better, worse) == expected
     assert reason(worse, better) == expected
 
@@ -121,20 +129,20 @@ def written(words: list[str], end: str = ".") -> str:
 
 @given(SENTENCES, st.data(), st.sampled_from(".?!"))
 def test_any_substituted_word_is_found(words: list[str], data: st.DataObject, end: str) -> None:
-    place = data.draw(st.integers(0, len(words) - 1))
+    index = data.draw(st.integers(0, len(words) - 1))
     other = data.draw(st.sampled_from([word for word in WORDS if word not in words]))
-    changed = [*words[:place], other, *words[place + 1 :]]
+    changed = [*words[:index], other, *words[index + 1 :]]
     edit, ours, theirs = masked(written(words, end), written(changed, end))
-    assert (edit, ours.lower(), theirs.lower()) == ("substitution", words[place], other)
+    assert (edit, ours.lower(), theirs.lower()) == ("substitution", words[index], other)
 
 
 @given(SENTENCES, st.data(), st.sampled_from(SIDES))
 def test_any_inserted_run_is_found_from_both_sides(words: list[str], data: st.DataObject, side: str) -> None:
-    place = data.draw(st.integers(0, len(words)))
+    index = data.draw(st.integers(0, len(words)))
     fresh = [word for word in WORDS if word not in words]
     run = data.draw(st.lists(st.sampled_from(fresh), min_size=1, max_size=3, unique=True))
-    longer = [*words[:place], *run, *words[place:]]
-    left, right = words[max(place - 1, 0) : place], words[place : place + 1]
+    longer = [*words[:index], *run, *words[index:]]
+    left, right = words[max(index - 1, 0) : index], words[index : index + 1]
     expected = {"left": left, "right": right, "bracket": left + right}[side]
     there, back = (find_target(written(a), written(b), side=side) for a, b in ((words, longer), (longer, words)))
     if not expected:
@@ -151,37 +159,37 @@ def test_any_inserted_run_is_found_from_both_sides(words: list[str], data: st.Da
 
 @given(SENTENCES, st.data())
 def test_any_moved_word_is_found(words: list[str], data: st.DataObject) -> None:
-    place = data.draw(st.integers(0, len(words) - 1))
-    rest = [*words[:place], *words[place + 1 :]]
+    index = data.draw(st.integers(0, len(words) - 1))
+    rest = [*words[:index], *words[index + 1 :]]
     to = data.draw(st.integers(0, len(rest)))
-    assume(to != place)
-    moved = [*rest[:to], words[place], *rest[to:]]
-    found = find_target(written(words), written(moved))
-    assert isinstance(found, Target)
-    assert found.edit == "movement"
-    ours, theirs = written(words)[slice(*found.better)].lower(), written(moved)[slice(*found.worse)].lower()
+    assume(to != index)
+    moved = [*rest[:to], words[index], *rest[to:]]
+    target = find_target(written(words), written(moved))
+    assert isinstance(target, Target)
+    assert target.edit == "movement"
+    ours, theirs = written(words)[slice(*target.better)].lower(), written(moved)[slice(*target.worse)].lower()
     # Two words that change places: the first of them counts as moved.
-    expected = words[min(place, to)] if abs(place - to) == 1 else words[place]
+    expected = words[min(index, to)] if abs(index - to) == 1 else words[index]
     assert ours == theirs == expected
 
 
 @given(st.text(max_size=30))
-def test_pieces_leave_nothing_out(text: str) -> None:
-    found = pieces(text)
-    assert "".join(piece.text for piece in found) == "".join(text.split())
-    assert all(text[slice(*piece.span)] == piece.text for piece in found)
-    assert sum(piece.is_first for piece in found) == min(1, sum(piece.is_word for piece in found))
+def test_tokens_cover_the_whole_text(text: str) -> None:
+    tokens = split_surface_tokens(text)
+    assert "".join(token.text for token in tokens) == "".join(text.split())
+    assert all(text[slice(*token.span)] == token.text for token in tokens)
+    assert sum(token.is_first for token in tokens) == min(1, sum(token.is_word for token in tokens))
 
 
 @given(st.text(max_size=20), st.text(max_size=20), st.sampled_from(SIDES))
 def test_any_two_texts_have_a_target_within_them_or_a_reason(better: str, worse: str, side: str) -> None:
-    found = find_target(better, worse, side=side)
-    if isinstance(found, Target):
-        for text, (start, end) in ((better, found.better), (worse, found.worse)):
+    target = find_target(better, worse, side=side)
+    if isinstance(target, Target):
+        for text, (start, end) in ((better, target.better), (worse, target.worse)):
             assert 0 <= start < end <= len(text)
             assert text[start:end].strip() == text[start:end]
     else:
-        assert found.reason
+        assert target.reason
 
 
 def suite(*pairs: tuple[str, str], **tags: str) -> Suite:
@@ -189,43 +197,49 @@ def suite(*pairs: tuple[str, str], **tags: str) -> Suite:
         (Sentence(f"g{i}", good, label=1, tags=tags), Sentence(f"b{i}", bad, label=0, tags=tags | {"mark": "*"}))
         for i, (good, bad) in enumerate(pairs)
     ]
-    return Suite("s", tuple(each for pair in sentences for each in pair), tuple(contrast(*pair) for pair in sentences))
+    return Suite(
+        "s",
+        tuple(sentence for pair in sentences for sentence in pair),
+        tuple(make_contrast(*pair) for pair in sentences),
+    )
 
 
 def test_a_sentence_in_two_contrasts_gets_a_target_for_each() -> None:
-    good, bad, worse = (Sentence(*each) for each in (("g", "A cat ran."), ("b", "A cat run."), ("w", "A cats ran.")))
-    given_suite = Suite("s", (good, bad, worse), (contrast(good, bad), contrast(good, worse)))
-    found, excluded = with_targets(given_suite)
+    good, bad, worse = (
+        Sentence(*arguments) for arguments in (("g", "A cat ran."), ("b", "A cat run."), ("w", "A cats ran."))
+    )
+    given_suite = Suite("s", (good, bad, worse), (make_contrast(good, bad), make_contrast(good, worse)))
+    targeted, excluded = add_targets(given_suite)
     assert excluded == ()
-    assert [each.tags["contrast"] for each in found.contrasts] == ["g > b", "g > w"]
-    first, second = (found.by_id[each.better] for each in found.contrasts)
+    assert [contrast.tags["contrast"] for contrast in targeted.contrasts] == ["g > b", "g > w"]
+    first, second = (targeted.by_id[contrast.better] for contrast in targeted.contrasts)
     assert first.text == second.text == good.text
     assert (first.regions, second.regions) == ({"target": (6, 9)}, {"target": (2, 5)})
     assert given_suite.by_id["g"].regions == {}
 
 
-def test_exclusions_are_named_and_counted_and_tags_are_kept() -> None:
+def test_exclusions_are_counted_and_tags_are_kept() -> None:
     given_suite = suite(("A cat ran.", "A cat run."), ("A cat ran.", "Some dogs run."), ("A b.", "A b."), kind="x")
-    found, excluded = with_targets(given_suite)
-    assert [(each.contrast, each.reason) for each in excluded] == [
+    targeted, excluded = add_targets(given_suite)
+    assert [(exclusion.contrast, exclusion.reason) for exclusion in excluded] == [
         ("g1 > b1", "more than one difference"),
         ("g2 > b2", "the same words"),
     ]
-    assert counted(excluded) == {"more than one difference": 1, "the same words": 1}
-    (only,) = found.contrasts
+    assert count_exclusions(excluded) == {"more than one difference": 1, "the same words": 1}
+    (only,) = targeted.contrasts
     assert only.tags == {"kind": "x", "mark": "*", "edit": "substitution", "contrast": "g0 > b0"}
 
 
-def test_a_marked_fragment_is_left_out_and_a_suite_with_nothing_left_is_an_error() -> None:
+def test_marked_fragments_are_left_out_and_an_empty_suite_is_an_error() -> None:
     with pytest.raises(SuiteError, match=r"none of its 1 contrasts has one target: no whole sentence \(1\)"):
-        with_targets(suite(("His book there.", "Him book there."), fragment="yes"))
+        add_targets(suite(("His book there.", "Him book there."), fragment="yes"))
     with pytest.raises(SuiteError, match="it has no contrasts"):
-        with_targets(Suite("s", (Sentence("a", "A."),)))
+        add_targets(Suite("s", (Sentence("a", "A."),)))
 
 
-def test_li_adger_is_accounted_for(data: Path) -> None:
+def test_every_contrast_of_li_adger_has_a_target_or_a_reason(data: Path) -> None:
     given_suite = load_suite("li_adger")
-    found, excluded = with_targets(given_suite)
-    assert len(found.contrasts) + len(excluded) == 2365
-    assert counted(excluded)["the same words"] == 2
-    assert len(found.contrasts) > 1300
+    targeted, excluded = add_targets(given_suite)
+    assert len(targeted.contrasts) + len(excluded) == 2365
+    assert count_exclusions(excluded)["the same words"] == 2
+    assert len(targeted.contrasts) > 1300

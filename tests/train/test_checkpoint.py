@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from acceptability.errors import TrainError
-from acceptability.train.checkpoint import Checkpoints, array, atomic
+from acceptability.train.checkpoint import CheckpointManager, atomic_write, make_array_writer
 
 
 def text(content: str):
@@ -16,41 +16,41 @@ def text(content: str):
 
 
 def test_a_state_comes_back_as_it_was_saved(tmp_path: Path) -> None:
-    kept = Checkpoints(tmp_path / "c", {"recipe": {"order": 3}, "corpus": "abc"})
-    assert kept.latest() is None
+    checkpoints = CheckpointManager(tmp_path / "c", {"recipe": {"order": 3}, "corpus": "abc"})
+    assert checkpoints.latest() is None
     numbers = np.arange(6, dtype=np.int32).reshape(2, 3)
-    kept.save(1, {"numbers": array(numbers), "weights": text("first")}, facts={"loss": 2.5})
-    kept.save(2, {"weights": text("second")}, facts={"epoch": 1})
-    state = Checkpoints(tmp_path / "c", {"recipe": {"order": 3}, "corpus": "abc"}).latest()
+    checkpoints.save(1, {"numbers": make_array_writer(numbers), "weights": text("first")}, facts={"loss": 2.5})
+    checkpoints.save(2, {"weights": text("second")}, facts={"epoch": 1})
+    state = CheckpointManager(tmp_path / "c", {"recipe": {"order": 3}, "corpus": "abc"}).latest()
     assert (state.step, dict(state.facts)) == (2, {"loss": 2.5, "epoch": 1})
     assert np.load(state.parts["numbers"]).tolist() == numbers.tolist()
     assert state.parts["weights"].read_text() == "second"
-    # What was replaced is gone, and no draft is left.
+    # The replaced part is deleted, and there is no draft.
     assert sorted(path.name for path in (tmp_path / "c").iterdir()) == ["numbers-1", "state.json", "weights-2"]
-    kept.clear()
+    checkpoints.clear()
     assert not (tmp_path / "c").exists()
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64, np.float32, np.uint16, np.bool_])
 def test_arrays_are_written_as_numpy_reads_them(tmp_path: Path, dtype) -> None:
     for values in (np.arange(12).astype(dtype).reshape(3, 4), np.array([], dtype), np.arange(9).astype(dtype)[::2]):
-        with atomic(tmp_path / "a.npy") as out:
-            array(values)(out)
-        found = np.load(tmp_path / "a.npy")
-        assert found.dtype == values.dtype
-        np.testing.assert_array_equal(found, values)
+        with atomic_write(tmp_path / "a.npy") as out:
+            make_array_writer(values)(out)
+        loaded = np.load(tmp_path / "a.npy")
+        assert loaded.dtype == values.dtype
+        np.testing.assert_array_equal(loaded, values)
 
 
-def test_another_recipe_does_not_go_on_from_it(tmp_path: Path) -> None:
-    Checkpoints(tmp_path, {"recipe": {"order": 3}, "corpus": "abc"}).save(1, {})
+def test_a_run_with_another_corpus_does_not_resume(tmp_path: Path) -> None:
+    CheckpointManager(tmp_path, {"recipe": {"order": 3}, "corpus": "abc"}).save(1, {})
     with pytest.raises(TrainError, match="another corpus"):
-        Checkpoints(tmp_path, {"recipe": {"order": 3}, "corpus": "xyz"}).latest()
+        CheckpointManager(tmp_path, {"recipe": {"order": 3}, "corpus": "xyz"}).latest()
 
 
 @pytest.mark.parametrize("fails_at", ["part", "state", "write"])
-def test_a_full_disk_is_said_and_leaves_the_last_good_checkpoint(tmp_path: Path, monkeypatch, fails_at: str) -> None:
-    kept = Checkpoints(tmp_path, {"corpus": "abc"})
-    kept.save(1, {"weights": text("first")})
+def test_a_full_disk_is_reported_and_leaves_the_last_checkpoint(tmp_path: Path, monkeypatch, fails_at: str) -> None:
+    checkpoints = CheckpointManager(tmp_path, {"corpus": "abc"})
+    checkpoints.save(1, {"weights": text("first")})
     synced = []
 
     def full(*_: object) -> None:
@@ -65,21 +65,21 @@ def test_a_full_disk_is_said_and_leaves_the_last_good_checkpoint(tmp_path: Path,
     if fails_at != "write":
         monkeypatch.setattr("acceptability.train.checkpoint.os.fsync", full)
     with pytest.raises(TrainError, match="the disk is full: .* make room and run the same command again"):
-        kept.save(2, {"weights": no_room if fails_at == "write" else text("second")})
+        checkpoints.save(2, {"weights": no_room if fails_at == "write" else text("second")})
     monkeypatch.undo()
-    state = kept.latest()
+    state = checkpoints.latest()
     assert (state.step, state.parts["weights"].read_text()) == (1, "first")
     assert not list(tmp_path.glob(".*draft"))
-    assert kept.save(2, {"weights": text("second")}).parts["weights"].read_text() == "second"
+    assert checkpoints.save(2, {"weights": text("second")}).parts["weights"].read_text() == "second"
 
 
-def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(TrainError, match="cannot write"):
-        Checkpoints(tmp_path / "file" / "c", {}).save(1, {"a": text("b")})
+        CheckpointManager(tmp_path / "file" / "c", {}).save(1, {"a": text("b")})
 
 
 def test_a_damaged_state(tmp_path: Path) -> None:
     (tmp_path / "state.json").write_text("{")
-    with pytest.raises(TrainError, match="Delete .* to begin anew"):
-        Checkpoints(tmp_path, {}).latest()
+    with pytest.raises(TrainError, match="Delete .* to start again"):
+        CheckpointManager(tmp_path, {}).latest()

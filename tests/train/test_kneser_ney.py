@@ -11,13 +11,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acceptability.models.arrays import Table, packed, unpacked
-from acceptability.models.vocabulary import END, START, UNKNOWN
-from acceptability.train import counting
-from acceptability.train.counting import Grams, merged
-from acceptability.train.kneser_ney import Estimate, estimate
-from acceptability.train.ngram import tabled
-from acceptability.train.pruning import losses, pruned
+from acceptability.models.ngram.trained import NGramTable, pack_ngrams, unpack_ngrams
+from acceptability.text.words import END, START, UNKNOWN
+from acceptability.train import kneser_ney
+from acceptability.train.kneser_ney import (
+    KneserNeyModel,
+    NGramCounts,
+    compute_pruning_losses,
+    estimate_kneser_ney,
+    merge_counts,
+    prune_ngrams,
+)
+from acceptability.train.ngram_recipes import build_log_tables
 
 WORDS = 5
 """How many words the corpora here have besides the three special ones."""
@@ -32,26 +37,26 @@ def flat(corpus: list[list[int]]) -> np.ndarray:
     return np.array([word for sentence in corpus for word in (*sentence, END)], np.int32)
 
 
-def counted(corpus: list[list[int]], order: int, chunk: int = 1 << 20) -> list[Grams]:
+def counted(corpus: list[list[int]], order: int, chunk: int = 1 << 20) -> list[NGramCounts]:
     ids = flat(corpus)
-    orders, before = [counting.first_order(ids, SIZE)], counting.before_words(ids)
+    orders, before = [kneser_ney.count_unigrams(ids, SIZE)], kneser_ney.find_previous_words(ids)
     for _ in range(2, order + 1):
-        orders.append(counting.next_order(ids, before, SIZE, chunk=chunk, told=lambda _: None))
-        before = counting.before_next(ids, before, SIZE, orders[-1], chunk=chunk)
+        orders.append(kneser_ney.count_ngrams(ids, before, SIZE, chunk=chunk, on_progress=lambda _: None))
+        before = kneser_ney.find_next_histories(ids, before, SIZE, orders[-1], chunk=chunk)
     return orders
 
 
-def model_of(corpus: list[list[int]], order: int) -> Estimate:
-    return estimate(counted(corpus, order), SIZE)
+def model_of(corpus: list[list[int]], order: int) -> KneserNeyModel:
+    return estimate_kneser_ney(counted(corpus, order), SIZE)
 
 
-def ask(table: Table, history: list[int], word: int) -> float:
+def ask(table: NGramTable, history: list[int], word: int) -> float:
     words = np.array([*history, word], np.int64)
     return float(table.logprobs(words, np.arange(len(words)) == 0)[-1])
 
 
 class Slow:
-    """Modified Kneser–Ney from the definition, one dictionary look-up at a time."""
+    """Modified Kneser–Ney by its definition, with dictionaries."""
 
     def __init__(self, corpus: list[list[int]], order: int) -> None:
         self.order = order
@@ -72,9 +77,9 @@ class Slow:
     def _discounts(n: Counter) -> tuple[float, ...]:
         if n[1] and n[2] and n[3]:
             y = n[1] / (n[1] + 2 * n[2])
-            found = (1 - 2 * y * n[2] / n[1], 2 - 3 * y * n[3] / n[2], 3 - 4 * y * n[4] / n[3])
-            if all(0 <= each <= top for top, each in enumerate(found, start=1)):
-                return found
+            discounts = (1 - 2 * y * n[2] / n[1], 2 - 3 * y * n[3] / n[2], 3 - 4 * y * n[4] / n[3])
+            if all(0 <= discount <= top for top, discount in enumerate(discounts, start=1)):
+                return discounts
         return 0.5, 1.0, 1.5
 
     def prob(self, history: tuple[int, ...], word: int) -> float:
@@ -87,26 +92,26 @@ class Slow:
             return lower
         cut = self.discounts[n]
         count = followers.get((*history, word), 0)
-        kept = count - cut[min(count, 3) - 1] if count else 0.0
-        left = sum(cut[min(each, 3) - 1] for each in followers.values())
-        return (kept + left * lower) / total
+        discounted = count - cut[min(count, 3) - 1] if count else 0.0
+        left = sum(cut[min(times, 3) - 1] for times in followers.values())
+        return (discounted + left * lower) / total
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(corpora, st.integers(1, 4), st.data())
-def test_it_is_what_the_definition_says(corpus: list[list[int]], order: int, data) -> None:
-    table, slow = Table(SIZE, tuple(tabled(model_of(corpus, order)))), Slow(corpus, order)
+def test_the_model_agrees_with_the_definition(corpus: list[list[int]], order: int, data) -> None:
+    table, slow = NGramTable(SIZE, tuple(build_log_tables(model_of(corpus, order)))), Slow(corpus, order)
     words = st.integers(3, SIZE - 1) | st.just(UNKNOWN)
     history = [START] * data.draw(st.booleans()) + data.draw(st.lists(words, max_size=4))
     for word in (UNKNOWN, END, *range(3, SIZE)):
         assert math.exp(ask(table, history, word)) == pytest.approx(slow.prob(tuple(history), word), rel=1e-5)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(corpora, st.integers(1, 4), st.sampled_from([0.0, 1e-3, 0.02, 0.3]), st.data())
 def test_probabilities_sum_to_one_after_any_history(corpus, order: int, threshold: float, data) -> None:
     model = model_of(corpus, order)
-    table = Table(SIZE, tuple(tabled(pruned(model, threshold) if threshold else model)))
+    table = NGramTable(SIZE, tuple(build_log_tables(prune_ngrams(model, threshold) if threshold else model)))
     words = st.integers(3, SIZE - 1) | st.just(UNKNOWN)
     history = [START] * data.draw(st.booleans()) + data.draw(st.lists(words, max_size=4))
     total = sum(math.exp(ask(table, history, word)) for word in range(SIZE) if word != START)
@@ -115,7 +120,7 @@ def test_probabilities_sum_to_one_after_any_history(corpus, order: int, threshol
 
 def test_a_bigram_by_hand() -> None:
     """Sentences "a b", "a b", "a c" with a=3, b=4, c=5; single words are too few for closed discounts: 0.5, 1, 1.5."""
-    table = Table(SIZE, tuple(tabled(model_of([[3, 4], [3, 4], [3, 5]], 2))))
+    table = NGramTable(SIZE, tuple(build_log_tables(model_of([[3, 4], [3, 4], [3, 5]], 2))))
     # Different words stand before: a: <s>; b: a; c: a; </s>: b and c. Five in all.
     left = (0.5 + 0.5 + 0.5 + 1.0) / 5
     single = {3: 0.5 / 5 + left / 7, 4: 0.5 / 5 + left / 7, END: (2 - 1.0) / 5 + left / 7, UNKNOWN: left / 7}
@@ -134,12 +139,12 @@ def test_a_bigram_by_hand() -> None:
 def test_closed_discounts_by_hand() -> None:
     """Counts of counts n1=4, n2=2, n3=1, n4=1: Y = 4/8; D1 = 1-2Y·2/4, D2 = 2-3Y·1/2, D3 = 3-4Y·1/1."""
     counts = [1, 1, 1, 1, 2, 2, 3, 4]
-    orders = [Grams(np.arange(11), np.array([0, 9, 9, *counts]))]
+    orders = [NGramCounts(np.arange(11), np.array([0, 9, 9, *counts]))]
     # </s> counts too: give it a count that no discount is estimated from.
-    assert estimate(orders, 11).discounts == ((0.5, 1.25, 1.0),)
+    assert estimate_kneser_ney(orders, 11).discounts == ((0.5, 1.25, 1.0),)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(corpora, st.integers(1, 7))
 def test_counting_in_chunks_changes_nothing(corpus, chunk: int) -> None:
     for whole, parts in zip(counted(corpus, 3), counted(corpus, 3, chunk=chunk), strict=True):
@@ -147,19 +152,19 @@ def test_counting_in_chunks_changes_nothing(corpus, chunk: int) -> None:
         assert whole.counts.tolist() == parts.counts.tolist()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.dictionaries(st.integers(0, 20), st.integers(1, 5)), st.dictionaries(st.integers(0, 20), st.integers(1, 5)))
 def test_merging_adds_counts(one: dict[int, int], other: dict[int, int]) -> None:
-    def grams(counts: dict[int, int]) -> Grams:
+    def grams(counts: dict[int, int]) -> NGramCounts:
         keys = sorted(counts)
-        return Grams(np.array(keys, np.int64), np.array([counts[key] for key in keys], np.int64))
+        return NGramCounts(np.array(keys, np.int64), np.array([counts[key] for key in keys], np.int64))
 
-    both = merged(grams(one), grams(other))
+    both = merge_counts(grams(one), grams(other))
     assert dict(zip(both.keys.tolist(), both.counts.tolist(), strict=True)) == dict(Counter(one) + Counter(other))
     assert both.keys.tolist() == sorted(both.keys.tolist())
 
 
-def _entropy(model: Table, against: Table, histories: dict[tuple[int, ...], float]) -> float:
+def _entropy(model: NGramTable, against: NGramTable, histories: dict[tuple[int, ...], float]) -> float:
     """Return the relative entropy of two models, over histories with their weights."""
     total = 0.0
     for history, weight in histories.items():
@@ -174,18 +179,18 @@ def test_the_loss_of_an_ngram_is_the_relative_entropy_without_it() -> None:
     generator = np.random.default_rng(1)
     corpus = [generator.integers(3, SIZE, size=5).tolist() for _ in range(12)]
     model = model_of(corpus, 2)
-    whole = Table(SIZE, tuple(tabled(model)))
-    told = losses(model, 1)
+    whole = NGramTable(SIZE, tuple(build_log_tables(model)))
+    losses = compute_pruning_losses(model, 1)
     tokens = sum(len(sentence) + 1 for sentence in corpus)
     histories = {(word,): model.levels[0].counts[word] / tokens for word in range(SIZE) if word != END}
-    for place in range(len(told)):
-        alone = np.arange(len(told)) != place
+    for index in range(len(losses)):
+        alone = np.arange(len(losses)) != index
         smaller = _without(model, alone)
-        expected = math.expm1(_entropy(whole, Table(SIZE, tuple(tabled(smaller))), histories))
-        assert told[place] == pytest.approx(expected, rel=1e-3, abs=1e-7)
+        expected = math.expm1(_entropy(whole, NGramTable(SIZE, tuple(build_log_tables(smaller))), histories))
+        assert losses[index] == pytest.approx(expected, rel=1e-3, abs=1e-7)
 
 
-def _without(model: Estimate, stays: np.ndarray) -> Estimate:
+def _without(model: KneserNeyModel, stays: np.ndarray) -> KneserNeyModel:
     from dataclasses import replace
 
     first, second = model.levels
@@ -197,13 +202,13 @@ def _without(model: Estimate, stays: np.ndarray) -> Estimate:
     return replace(model, levels=(replace(first, backoffs=weights), kept))
 
 
-def test_pruning_keeps_what_others_begin_with_and_drops_more_for_more() -> None:
+def test_pruning_keeps_histories_and_removes_more_at_a_higher_threshold() -> None:
     generator = np.random.default_rng(2)
     corpus = [generator.integers(3, SIZE, size=6).tolist() for _ in range(30)]
     model = model_of(corpus, 3)
     sizes = []
     for threshold in (1e-6, 1e-3, 5e-3, 0.5):
-        smaller = pruned(model, threshold)
+        smaller = prune_ngrams(model, threshold)
         histories = smaller.levels[2].keys // SIZE
         assert (histories < len(smaller.levels[1].keys)).all()
         assert (np.diff(smaller.levels[2].keys) > 0).all()
@@ -216,10 +221,10 @@ def test_pruning_keeps_what_others_begin_with_and_drops_more_for_more() -> None:
 def test_packed_arrays_give_the_table_back(bits: int, tolerance: float, tmp_path: Path) -> None:
     generator = np.random.default_rng(3)
     corpus = [generator.integers(3, SIZE, size=6).tolist() for _ in range(60)]
-    orders = tabled(model_of(corpus, 3))
-    table = unpacked(packed(SIZE, orders, bits))
-    for one, other in zip(orders, table.orders, strict=True):
-        assert one.keys.tolist() == other.keys.tolist()
-        assert other.logprobs.dtype == other.backoffs.dtype == np.float32
-        np.testing.assert_allclose(other.logprobs, one.logprobs, atol=tolerance, rtol=0)
-        np.testing.assert_allclose(other.backoffs, one.backoffs, atol=tolerance, rtol=0)
+    orders = build_log_tables(model_of(corpus, 3))
+    table = unpack_ngrams(pack_ngrams(SIZE, orders, bits))
+    for order, packed in zip(orders, table.orders, strict=True):
+        assert order.keys.tolist() == packed.keys.tolist()
+        assert packed.logprobs.dtype == packed.backoffs.dtype == np.float32
+        np.testing.assert_allclose(packed.logprobs, order.logprobs, atol=tolerance, rtol=0)
+        np.testing.assert_allclose(packed.backoffs, order.backoffs, atol=tolerance, rtol=0)

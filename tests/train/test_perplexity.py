@@ -9,12 +9,12 @@ import pytest
 from typer.testing import CliRunner
 
 from acceptability.cli import app
-from acceptability.errors import CorpusError, ModelError, SpellingError
+from acceptability.errors import CorpusError, ModelError, SpecError
 from acceptability.models import load_model
 from acceptability.train import train
 from acceptability.train.corpus import open_corpus
-from acceptability.train.ngram import NGram
-from acceptability.train.perplexity import _Total, perplexity, pseudo_perplexity
+from acceptability.train.ngram_recipes import NGramRecipe
+from acceptability.train.perplexity import _RunningTotal, perplexity, pseudo_perplexity
 from acceptability.types import Query, TokenScores
 from tiny import SENTENCES, make_recurrent
 
@@ -29,33 +29,33 @@ def text(tmp_path: Path) -> Path:
 @pytest.fixture
 def model(tmp_path: Path) -> str:
     (tmp_path / "train.txt").write_text("\n".join(SENTENCES))
-    train(NGram(), [tmp_path / "train.txt"], tmp_path / "m")
+    train(NGramRecipe(), [tmp_path / "train.txt"], tmp_path / "m")
     return f"ngram:{tmp_path / 'm'}"
 
 
 def test_the_uniform_models_perplexity_is_its_vocabulary(text: Path) -> None:
-    found = perplexity("uniform(vocabulary=100)", open_corpus([text]), eos="exclude")
-    assert found.perplexity == pytest.approx(100)
-    assert (found.words, found.sentences, found.unknown) == (9, 3, None)
-    assert found.signature.startswith("perplexity(words='spaces', oov='include', eos='exclude')|corpus:")
+    result = perplexity("uniform(vocabulary=100)", open_corpus([text]), eos="exclude")
+    assert result.perplexity == pytest.approx(100)
+    assert (result.words, result.sentences, result.unknown) == (9, 3, None)
+    assert result.signature.startswith("perplexity(words='spaces', oov='include', eos='exclude')|corpus:")
 
 
 def test_conventions_by_hand(text: Path, model: str) -> None:
-    asked = load_model(f"{model}(eos=True)")
-    said = asked.run(asked.encode([Query(line) for line in text.read_text().splitlines()]))
-    ends = [float(each.logprobs[-1]) for each in said]
+    opened = load_model(f"{model}(eos=True)")
+    token_scores = opened.run(opened.encode([Query(line) for line in text.read_text().splitlines()]))
+    ends = [float(scores.logprobs[-1]) for scores in token_scores]
     # Four words a sentence by the rule "split"; zebra and sleeps are unknown.
-    strange = float(said[1].logprobs[1] + said[1].logprobs[2])
-    whole = sum(float(each.logprobs.sum()) for each in said)
+    unknown_logprob = float(token_scores[1].logprobs[1] + token_scores[1].logprobs[2])
+    whole = sum(float(scores.logprobs.sum()) for scores in token_scores)
     for oov, eos, total, words in (
         ("include", "include", whole, 15),
         ("include", "exclude", whole - sum(ends), 12),
-        ("exclude", "include", whole - strange, 13),
-        ("exclude", "exclude", whole - strange - sum(ends), 10),
+        ("exclude", "include", whole - unknown_logprob, 13),
+        ("exclude", "exclude", whole - unknown_logprob - sum(ends), 10),
     ):
-        found = perplexity(model, open_corpus([text]), oov=oov, eos=eos)
-        assert (found.words, found.unknown) == (words, 2)
-        assert found.perplexity == pytest.approx(math.exp(-total / words), rel=1e-6)
+        result = perplexity(model, open_corpus([text]), oov=oov, eos=eos)
+        assert (result.words, result.unknown) == (words, 2)
+        assert result.perplexity == pytest.approx(math.exp(-total / words), rel=1e-6)
 
 
 def test_any_model_works(text: Path, causal_dir: Path, arpa: Path) -> None:
@@ -65,26 +65,26 @@ def test_any_model_works(text: Path, causal_dir: Path, arpa: Path) -> None:
 
 
 def test_a_first_word_that_is_not_scored_does_not_count(text: Path, causal_dir: Path) -> None:
-    found = perplexity(f"causal:{causal_dir}(bos=None)", open_corpus([text]), eos="exclude")
-    assert found.words <= 9
-    assert math.isfinite(found.perplexity)
+    result = perplexity(f"causal:{causal_dir}(bos=None)", open_corpus([text]), eos="exclude")
+    assert result.words <= 9
+    assert math.isfinite(result.perplexity)
 
 
 def test_a_sentence_of_unknown_words_alone_counts(tmp_path: Path, model: str) -> None:
     path = tmp_path / "strange.txt"
     path.write_text("Zebra gnu\n")
     assert perplexity(model, open_corpus([path])).unknown == 2
-    with pytest.raises(CorpusError, match="knows none"):
+    with pytest.raises(CorpusError, match="all are unknown"):
         perplexity(model, open_corpus([path]), oov="exclude", eos="exclude")
 
 
-def test_what_cannot_be_asked(text: Path, causal_dir: Path, classifier_dir: Path) -> None:
+def test_wrong_options_are_errors(text: Path, causal_dir: Path, classifier_dir: Path) -> None:
     corpus = open_corpus([text])
-    with pytest.raises(SpellingError, match="--eos exclude"):
+    with pytest.raises(SpecError, match="--eos exclude"):
         perplexity("uniform", corpus)
-    with pytest.raises(SpellingError, match="oov is 'maybe'"):
+    with pytest.raises(SpecError, match="oov is 'maybe'"):
         perplexity("uniform", corpus, oov="maybe")
-    with pytest.raises(ModelError, match="does not tell which words"):
+    with pytest.raises(ModelError, match="cannot tell which words"):
         perplexity(f"causal:{causal_dir}", corpus, oov="exclude")
     with pytest.raises(ModelError, match="is a classifier"):
         perplexity(f"classifier:{classifier_dir}", corpus, eos="exclude")
@@ -98,7 +98,7 @@ def test_words_may_be_counted_by_another_rule(text: Path) -> None:
     assert split.words > own.words
     assert split.perplexity == pytest.approx(math.exp(-own.logprob / split.words))
     assert "words='split'" in split.signature
-    with pytest.raises(SpellingError, match="expected one of spaces"):
+    with pytest.raises(SpecError, match="expected one of spaces"):
         perplexity("uniform", corpus, eos="exclude", words="letters")
 
 
@@ -110,28 +110,28 @@ def test_words_may_be_counted_by_another_rule(text: Path) -> None:
         (("</s>",), ((12, 12),), 1, -1.0),
     ],
 )
-def test_a_word_whose_beginning_was_not_scored_does_not_count(tokens, offsets, words: int, logprob: float) -> None:
+def test_a_word_whose_first_token_has_no_score_does_not_count(tokens, offsets, words: int, logprob: float) -> None:
     """Neither as a word nor with the log-probability of its rest; the end of the sentence always counts."""
     logprobs = {3: np.float32([-4, -5, -1]), 4: np.float32([-1, -3, -5, -1]), 1: np.float32([-1])}[len(tokens)]
-    total = _Total(load_model("uniform"), "spaces", without_unknown=False, with_ends=True)
-    total.take(TokenScores("unhappy cats", tokens, offsets, logprobs))
+    total = _RunningTotal(load_model("uniform"), "spaces", without_unknown=False, with_ends=True)
+    total.add(TokenScores("unhappy cats", tokens, offsets, logprobs))
     assert (total.words, total.logprob) == (words, logprob)
 
 
 @pytest.mark.parametrize("variant", ["pll", "word_l2r"])
 def test_a_pseudo_perplexity_by_hand(variant: str, text: Path, masked_dir: Path) -> None:
     name = f"masked:{masked_dir}(variant='{variant}')"
-    asked = load_model(name)
-    said = asked.run(asked.encode([Query(line) for line in text.read_text().splitlines()]))
-    total = sum(float(each.logprobs.sum()) for each in said)
+    opened = load_model(name)
+    token_scores = opened.run(opened.encode([Query(line) for line in text.read_text().splitlines()]))
+    total = sum(float(scores.logprobs.sum()) for scores in token_scores)
     for words, count in (("", 9), ("split", 12)):
-        found = pseudo_perplexity(name, open_corpus([text]), words=words)
-        assert (found.words, found.sentences) == (count, 3)
-        assert found.pseudo_perplexity == pytest.approx(math.exp(-total / count), rel=1e-5)
-        assert found.pseudo_logprob == pytest.approx(total, rel=1e-5)
-        assert found.signature.startswith(f"pseudo_perplexity(words='{words or 'spaces'}')|corpus:")
-        assert f"variant='{variant}'" in found.signature
-    assert "perplexity" not in found.row()
+        result = pseudo_perplexity(name, open_corpus([text]), words=words)
+        assert (result.words, result.sentences) == (count, 3)
+        assert result.pseudo_perplexity == pytest.approx(math.exp(-total / count), rel=1e-5)
+        assert result.pseudo_logprob == pytest.approx(total, rel=1e-5)
+        assert result.signature.startswith(f"pseudo_perplexity(words='{words or 'spaces'}')|corpus:")
+        assert f"variant='{variant}'" in result.signature
+    assert "perplexity" not in result.row()
 
 
 def test_a_masked_model_has_no_perplexity_but_a_pseudo_perplexity(text: Path, masked_dir: Path, model: str) -> None:
@@ -139,32 +139,32 @@ def test_a_masked_model_has_no_perplexity_but_a_pseudo_perplexity(text: Path, ma
         with pytest.raises(ModelError, match=r"no perplexity\. Add --pseudo"):
             perplexity(f"masked:{masked_dir}", open_corpus([text]), eos=eos)
     for name in (model, "uniform"):
-        with pytest.raises(ModelError, match="leave --pseudo away"):
+        with pytest.raises(ModelError, match="omit --pseudo"):
             pseudo_perplexity(name, open_corpus([text]))
 
 
-def test_the_command_tells_a_pseudo_perplexity_apart(text: Path, masked_dir: Path) -> None:
-    asked = ["perplexity", f"masked:{masked_dir}", "--corpus", str(text)]
-    found = pseudo_perplexity(f"masked:{masked_dir}", open_corpus([text]))
-    done = CliRunner().invoke(app, [*asked, "--pseudo"])
+def test_the_command_marks_a_pseudo_perplexity(text: Path, masked_dir: Path) -> None:
+    arguments = ["perplexity", f"masked:{masked_dir}", "--corpus", str(text)]
+    result = pseudo_perplexity(f"masked:{masked_dir}", open_corpus([text]))
+    done = CliRunner().invoke(app, [*arguments, "--pseudo"])
     assert done.exit_code == 0, done.output
-    assert done.stdout.strip() == f"{found.pseudo_perplexity:.2f}"
+    assert done.stdout.strip() == f"{result.pseudo_perplexity:.2f}"
     assert "a pseudo-perplexity, to compare with such only" in done.stderr
-    assert set(json.loads(CliRunner().invoke(app, [*asked, "--pseudo", "--json"]).stdout)) == set(found.row())
+    assert set(json.loads(CliRunner().invoke(app, [*arguments, "--pseudo", "--json"]).stdout)) == set(result.row())
     for wrong in (["--eos", "exclude"], ["--oov", "include"], ["--improper"]):
-        assert isinstance(CliRunner().invoke(app, [*asked, "--pseudo", *wrong]).exception, SpellingError)
-    assert "--pseudo" in str(CliRunner().invoke(app, asked).exception)
+        assert isinstance(CliRunner().invoke(app, [*arguments, "--pseudo", *wrong]).exception, SpecError)
+    assert "--pseudo" in str(CliRunner().invoke(app, arguments).exception)
 
 
-def test_what_only_looks_like_a_perplexity_must_be_asked_for(text: Path, tmp_path: Path, model: str) -> None:
+def test_an_improper_perplexity_needs_an_option(text: Path, tmp_path: Path, model: str) -> None:
     name = f"recurrent:{make_recurrent(tmp_path / 'tas', 'qrnn', 'tas_double')}(improper=True)"
     with pytest.raises(ModelError, match=r"sum to more than 1, and so no perplexity\. Add --improper"):
         perplexity(name, open_corpus([text]))
-    found = perplexity(name, open_corpus([text]), improper=True)
-    assert found.perplexity == pytest.approx(math.exp(-found.logprob / found.words))
-    assert found.signature.startswith("perplexity(words='split', oov='include', eos='include', improper=True)|")
-    with pytest.raises(ModelError, match="leave --improper away"):
+    result = perplexity(name, open_corpus([text]), improper=True)
+    assert result.perplexity == pytest.approx(math.exp(-result.logprob / result.words))
+    assert result.signature.startswith("perplexity(words='split', oov='include', eos='include', improper=True)|")
+    with pytest.raises(ModelError, match="omit --improper"):
         perplexity(model, open_corpus([text]), improper=True)
     done = CliRunner().invoke(app, ["perplexity", name, "--corpus", str(text), "--improper"])
-    assert done.stdout.strip() == f"{found.perplexity:.2f}"
+    assert done.stdout.strip() == f"{result.perplexity:.2f}"
     assert "this is no perplexity" in done.stderr

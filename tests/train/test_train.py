@@ -1,4 +1,4 @@
-"""A training run as a whole: what lies in the folder, what is said, and that a killed run ends the same."""
+"""Whole training runs: the files in the folder, the reports, and that a killed run gives the same model."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 from acceptability import load_model, registry, score
-from acceptability.errors import SpellingError, TrainError, UnknownName
-from acceptability.models.arpa import Arpa
-from acceptability.train import Tick, train
-from acceptability.train.ngram import NGram
-from acceptability.train.options import read_options
+from acceptability.errors import SpecError, TrainError, UnknownName
+from acceptability.models.ngram.arpa import Arpa
+from acceptability.reductions import load_unigrams
+from acceptability.train import TrainingProgress, train
+from acceptability.train.ngram_recipes import NGramRecipe
+from acceptability.train.recipe import read_options
 from acceptability.types import Query
-from acceptability.unigrams import load_unigrams
 from tiny import SENTENCES, TEXTS
 
 MADE = ("model.safetensors", "vocabulary.json", "unigrams.tsv")
@@ -33,30 +33,30 @@ def corpus(tmp_path: Path) -> Path:
     return path
 
 
-def test_what_lies_in_the_folder(corpus: Path, tmp_path: Path) -> None:
-    told = train(NGram(order=2), [corpus], tmp_path / "m", licence="CC0", dev=[corpus])
-    kept = json.loads((tmp_path / "m" / "recipe.json").read_text())
-    assert kept == told
-    assert kept["recipe"] == {
+def test_the_files_of_a_model(corpus: Path, tmp_path: Path) -> None:
+    metadata = train(NGramRecipe(order=2), [corpus], tmp_path / "m", licence="CC0", dev=[corpus])
+    stored = json.loads((tmp_path / "m" / "recipe.json").read_text())
+    assert stored == metadata
+    assert stored["recipe"] == {
         "order": 2, "vocabulary": 60000, "words": "split", "lower": False, "prune": 0.0, "bits": 32, "arpa": False
     }  # fmt: skip
-    assert (kept["sentences"], kept["words"], kept["kind"], kept["seed"]) == (7, 45, "ngram", None)
+    assert (stored["sentences"], stored["words"], stored["kind"], stored["seed"]) == (7, 45, "ngram", None)
     card = (tmp_path / "m" / "README.md").read_text()
-    for part in ("7 sentences", kept["corpus"], "CC0", "order: 2", "seconds", "perplexity", "slor(unigrams="):
+    for part in ("7 sentences", stored["corpus"], "CC0", "order: 2", "seconds", "perplexity", "slor(unigrams="):
         assert part in card
     assert sorted(path.name for path in (tmp_path / "m").iterdir()) == sorted([*MADE, "README.md", "recipe.json"])
 
 
-def test_a_dev_set_that_was_trained_on_is_said(corpus: Path, tmp_path: Path, caplog) -> None:
+def test_a_dev_set_in_the_training_text_gives_a_warning(corpus: Path, tmp_path: Path, caplog) -> None:
     with caplog.at_level(logging.WARNING):
-        told = train(NGram(), [corpus], tmp_path / "m", dev=[corpus])
-    assert "7 sentences of the dev set stand in the training text too" in caplog.text
-    assert told["results"]["sentences of dev also in training"] == 7
+        metadata = train(NGramRecipe(), [corpus], tmp_path / "m", dev=[corpus])
+    assert "7 sentences of the dev set are also in the training text" in caplog.text
+    assert metadata["results"]["sentences of dev also in training"] == 7
 
 
-def test_the_unigrams_beside_the_model_serve_slor(corpus: Path, tmp_path: Path) -> None:
+def test_slor_works_with_the_unigrams_of_the_model(corpus: Path, tmp_path: Path) -> None:
     folder = tmp_path / "m"
-    train(NGram(vocabulary=10), [corpus], folder)
+    train(NGramRecipe(vocabulary=10), [corpus], folder)
     table = load_unigrams(str(folder / "unigrams.tsv"))
     # Each model has its own units: the words that it does not know count as <unk>, as they do for the model.
     assert table.unit == "token"
@@ -68,43 +68,43 @@ def test_the_unigrams_beside_the_model_serve_slor(corpus: Path, tmp_path: Path) 
     assert good > bad
 
 
-def test_the_arpa_file_says_the_same(corpus: Path, tmp_path: Path) -> None:
+def test_the_arpa_file_gives_the_same_scores(corpus: Path, tmp_path: Path) -> None:
     folder = tmp_path / "m"
-    train(NGram(vocabulary=20, arpa=True), [corpus], folder)
+    train(NGramRecipe(vocabulary=20, arpa=True), [corpus], folder)
     ours = load_model(f"ngram:{folder}(eos=True)")
     theirs = load_model(f"ngram:{folder / 'model.arpa'}(units='split', eos=True)")
     assert Arpa(folder / "model.arpa").order == 3
     queries = [Query(text) for text in TEXTS if text != "Cats"]
-    for one, other in zip(ours.run(ours.encode(queries)), theirs.run(theirs.encode(queries)), strict=True):
-        assert (one.tokens, one.offsets) == (other.tokens, other.offsets)
-        assert one.logprobs.tolist() == pytest.approx(other.logprobs.tolist(), abs=1e-6, rel=1e-6)
+    for own, arpa in zip(ours.run(ours.encode(queries)), theirs.run(theirs.encode(queries)), strict=True):
+        assert (own.tokens, own.offsets) == (arpa.tokens, arpa.offsets)
+        assert own.logprobs.tolist() == pytest.approx(arpa.logprobs.tolist(), abs=1e-6, rel=1e-6)
 
 
-def test_a_finished_model_is_not_made_again_nor_written_over(corpus: Path, tmp_path: Path, caplog) -> None:
-    told = train(NGram(), [corpus], tmp_path / "m")
+def test_a_finished_model_is_neither_trained_again_nor_overwritten(corpus: Path, tmp_path: Path, caplog) -> None:
+    metadata = train(NGramRecipe(), [corpus], tmp_path / "m")
     with caplog.at_level(logging.INFO):
-        assert train(NGram(), [corpus], tmp_path / "m") == told
+        assert train(NGramRecipe(), [corpus], tmp_path / "m") == metadata
     assert "nothing was done" in caplog.text
     with pytest.raises(TrainError, match="holds another model: its recipe differ"):
-        train(NGram(order=2), [corpus], tmp_path / "m")
+        train(NGramRecipe(order=2), [corpus], tmp_path / "m")
     (tmp_path / "m" / "recipe.json").write_text("{")
     with pytest.raises(TrainError, match="cannot read"):
-        train(NGram(), [corpus], tmp_path / "m")
+        train(NGramRecipe(), [corpus], tmp_path / "m")
 
 
-def test_progress_is_told(corpus: Path, tmp_path: Path) -> None:
-    ticks: list[Tick] = []
-    train(NGram(), [corpus], tmp_path / "m", tell=ticks.append)
-    assert [tick.stage for tick in ticks if tick.done == tick.total] == [
+def test_progress_is_reported(corpus: Path, tmp_path: Path) -> None:
+    reports: list[TrainingProgress] = []
+    train(NGramRecipe(), [corpus], tmp_path / "m", progress=reports.append)
+    assert [report.stage for report in reports if report.done == report.total] == [
         "reading", "counting 2-grams", "counting 3-grams", "estimating"
     ]  # fmt: skip
 
 
-def test_options_are_read_and_wrong_ones_named() -> None:
-    assert read_options(NGram, ["order=4", "lower=true", "prune=1e-8", "words=spaces"]) == NGram(
+def test_options_are_parsed_and_wrong_ones_named() -> None:
+    assert read_options(NGramRecipe, ["order=4", "lower=true", "prune=1e-8", "words=spaces"]) == NGramRecipe(
         order=4, lower=True, prune=1e-8, words="spaces"
     )
-    assert read_options(NGram, ["prune=0"]).prune == 0.0
+    assert read_options(NGramRecipe, ["prune=0"]).prune == 0.0
     for option, message in (
         ("ordr=3", "Did you mean 'order'"),
         ("order", "NAME=VALUE"),
@@ -114,13 +114,13 @@ def test_options_are_read_and_wrong_ones_named() -> None:
         ("lower=1", "expected true or false"),
         ("prune=much", "expected a number"),
     ):
-        with pytest.raises(SpellingError, match=message):
-            read_options(NGram, [option])
-    with pytest.raises(SpellingError, match="comes twice"):
-        read_options(NGram, ["order=3", "order=4"])
+        with pytest.raises(SpecError, match=message):
+            read_options(NGramRecipe, [option])
+    with pytest.raises(SpecError, match="is given twice"):
+        read_options(NGramRecipe, ["order=3", "order=4"])
     for option in ("order=0", "order=11", "vocabulary=-1", "words=letters", "prune=1", "bits=4"):
         with pytest.raises(TrainError, match=f"^{option.partition('=')[0]} is"):
-            read_options(NGram, [option])
+            read_options(NGramRecipe, [option])
     with pytest.raises(UnknownName, match="no recipe named 'ngrm'"):
         registry.find("recipe", "ngrm")
 
@@ -130,8 +130,8 @@ import os, signal, sys
 from acceptability.train import checkpoint
 from acceptability.cli import main
 real, left = os.fsync, [int(os.environ["STOP_AFTER"])]
-def fsync(place):
-    real(place)
+def fsync(descriptor):
+    real(descriptor)
     left[0] -= 1
     if not left[0]:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -140,9 +140,9 @@ main()
 """
 
 
-def test_killed_at_any_moment_and_run_again_makes_the_same_files(corpus: Path, tmp_path: Path) -> None:
+def test_a_run_killed_at_any_moment_resumes_to_the_same_files(corpus: Path, tmp_path: Path) -> None:
     """The process dies by SIGKILL after its 1st, 3rd, 5th … write, and is started again until it ends."""
-    train(NGram(order=4, arpa=True), [corpus], tmp_path / "calm")
+    train(NGramRecipe(order=4, arpa=True), [corpus], tmp_path / "calm")
     folder = tmp_path / "broken"
     line = ["train", "ngram", "-c", str(corpus), "-o", str(folder), "--set", "order=4", "--set", "arpa=true"]
     kills = 0
@@ -160,7 +160,7 @@ def test_killed_at_any_moment_and_run_again_makes_the_same_files(corpus: Path, t
     assert not (folder / ".checkpoint").exists()
 
 
-def test_killed_from_outside_while_it_reads(tmp_path: Path) -> None:
+def test_a_run_killed_from_outside_while_reading_resumes(tmp_path: Path) -> None:
     large = tmp_path / "large.txt"
     large.write_text("".join(f"word{i % 977} and {i % 1013} of w{i % 31} .\n" for i in range(60_000)))
     line = [sys.executable, "-m", "acceptability", "train", "ngram", "-c", str(large), "-o", str(tmp_path / "m")]
@@ -173,30 +173,30 @@ def test_killed_from_outside_while_it_reads(tmp_path: Path) -> None:
         process.communicate()
     again = subprocess.run([*line, "--json"], capture_output=True, text=True, check=True)
     assert json.loads(again.stdout)["sentences"] == 60_000
-    train(NGram(), [large], tmp_path / "calm")
+    train(NGramRecipe(), [large], tmp_path / "calm")
     for name in MADE:
         assert (tmp_path / "m" / name).read_bytes() == (tmp_path / "calm" / name).read_bytes()
 
 
-def test_the_command_prints_the_model_and_says_what_is_wrong(corpus: Path, tmp_path: Path) -> None:
+def test_the_command_prints_the_model_and_names_errors(corpus: Path, tmp_path: Path) -> None:
     def command(*arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run([sys.executable, "-m", "acceptability", *arguments], capture_output=True, text=True)
 
     done = command("train", "ngram", "-c", str(corpus), "-o", str(tmp_path / "m"), "--set", "order=2")
     assert (done.returncode, done.stdout.strip()) == (0, f"ngram:{tmp_path / 'm'}")
     assert "discounts of each order" in done.stderr
-    found = command("perplexity", done.stdout.strip(), "-c", str(corpus), "--json")
-    assert json.loads(found.stdout)["unknown"] == 0
+    measured = command("perplexity", done.stdout.strip(), "-c", str(corpus), "--json")
+    assert json.loads(measured.stdout)["unknown"] == 0
     wrong = command("train", "ngram", "-c", str(corpus), "-o", str(corpus / "m"))
     assert (wrong.returncode, wrong.stdout) == (1, "")
-    assert f"error: cannot make the folder {corpus / 'm'}: Not a directory" in wrong.stderr
+    assert f"error: cannot create the folder {corpus / 'm'}: Not a directory" in wrong.stderr
     wrong = command("train", "ngram", "-c", str(tmp_path / "no"), "-o", str(tmp_path / "n"))
     assert (wrong.returncode, wrong.stderr.strip()) == (1, f"error: there is no file or folder {tmp_path / 'no'}")
 
 
 def test_the_ngram_recipe_needs_no_torch() -> None:
     code = (
-        "import sys, acceptability.train.ngram, acceptability.models.ngram\n"
+        "import sys, acceptability.train.ngram_recipes, acceptability.models.ngram.model\n"
         "print({'torch', 'transformers', 'scipy.stats'} & set(sys.modules) or 'none')"
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout

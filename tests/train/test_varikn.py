@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 
 from acceptability.errors import MissingExtra, TrainError
-from acceptability.models.arpa import Arpa
-from acceptability.models.arrays import Table, read_table
 from acceptability.models.files import is_importable
-from acceptability.models.vocabulary import SPECIAL, START
+from acceptability.models.ngram.arpa import Arpa, convert_arpa
+from acceptability.models.ngram.trained import NGramTable, read_ngram_table
+from acceptability.text.words import SPECIAL_WORDS, START
 from acceptability.train import train
-from acceptability.train.arpa import orders_of
-from acceptability.train.varikn import VariKN
+from acceptability.train.ngram_recipes import VariKNRecipe
 from tiny import SENTENCES, arpa_text
 
 needs_varikn = pytest.mark.skipif(not is_importable("varikn"), reason="varikn is not installed")
@@ -26,10 +25,10 @@ def corpus(tmp_path: Path) -> Path:
     return path
 
 
-def test_it_is_said_when_varikn_is_absent(corpus: Path, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("acceptability.train.varikn.is_importable", lambda _: False)
+def test_a_missing_varikn_names_the_extra(corpus: Path, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("acceptability.train.ngram_recipes.is_importable", lambda _: False)
     with pytest.raises(MissingExtra, match=r"acceptability\[ngram\]"):
-        train(VariKN(), [corpus], tmp_path / "m")
+        train(VariKNRecipe(), [corpus], tmp_path / "m")
 
 
 def test_options_are_checked() -> None:
@@ -42,7 +41,7 @@ def test_options_are_checked() -> None:
         {"bits": 4},
     ):
         with pytest.raises(TrainError, match=f"{next(iter(options))} "):
-            VariKN(**options)
+            VariKNRecipe(**options)
 
 
 def test_an_arpa_file_becomes_arrays(tmp_path: Path) -> None:
@@ -50,32 +49,34 @@ def test_an_arpa_file_becomes_arrays(tmp_path: Path) -> None:
     path.write_text(arpa_text(SENTENCES))
     arpa = Arpa(path)
     words = (
-        *SPECIAL,
-        *sorted(word for (word,) in (gram for gram in arpa.logprobs if len(gram) == 1) if word not in SPECIAL),
+        *SPECIAL_WORDS,
+        *sorted(word for (word,) in (gram for gram in arpa.logprobs if len(gram) == 1) if word not in SPECIAL_WORDS),
     )
-    orders = orders_of(arpa, words)
-    table = Table(len(words), tuple(orders))
+    orders = convert_arpa(arpa, words)
+    table = NGramTable(len(words), tuple(orders))
     for text in SENTENCES:
         numbers = np.array([START, *(words.index(word) for word in text.split())])
-        found = table.logprobs(numbers, np.arange(len(numbers)) == 0)
+        logprobs = table.logprobs(numbers, np.arange(len(numbers)) == 0)
         history = ["<s>"]
-        for word, logprob in zip(text.split(), found.tolist()[1:], strict=True):
+        for word, logprob in zip(text.split(), logprobs.tolist()[1:], strict=True):
             assert logprob == pytest.approx(arpa.logprob(word, history), abs=1e-5)
             history.append(word)
     with pytest.raises(TrainError, match="others"):
-        orders_of(arpa, (*words, "zebra"))
+        convert_arpa(arpa, (*words, "zebra"))
 
 
 @needs_varikn
 def test_a_grown_model_sums_to_one_and_is_an_ngram_model(corpus: Path, tmp_path: Path) -> None:
-    told = train(VariKN(order=4, growth=0.001, prune=0.0, vocabulary=30), [corpus], tmp_path / "m", dev=[corpus])
-    assert len(told["facts"]["n-grams of each order"]) > 1
-    assert told["results"]["dev"]["perplexity"] > 1
-    table = read_table(tmp_path / "m" / "model.safetensors")
+    metadata = train(
+        VariKNRecipe(order=4, growth=0.001, prune=0.0, vocabulary=30), [corpus], tmp_path / "m", dev=[corpus]
+    )
+    assert len(metadata["facts"]["n-grams of each order"]) > 1
+    assert metadata["results"]["dev"]["perplexity"] > 1
+    table = read_ngram_table(tmp_path / "m" / "model.safetensors")
     for history in ([START], [START, 4], [4, 5]):
         rows = np.array([[*history, word] for word in range(table.size)])
         starts = np.zeros(rows.shape, bool)
         starts[:, 0] = True
-        found = table.logprobs(rows.ravel(), starts.ravel()).reshape(rows.shape)[:, -1]
-        # It leaves a small share for <s>, which is never asked for.
-        assert math.fsum(np.exp(found).tolist()) == pytest.approx(1.0, abs=1e-3)
+        logprobs = table.logprobs(rows.ravel(), starts.ravel()).reshape(rows.shape)[:, -1]
+        # variKN leaves a small probability to <s>, which is never predicted.
+        assert math.fsum(np.exp(logprobs).tolist()) == pytest.approx(1.0, abs=1e-3)

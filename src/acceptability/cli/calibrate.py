@@ -1,4 +1,4 @@
-"""``acceptability calibrate``: whether a classifier's probabilities mean what they say."""
+"""``acceptability calibrate``: how well a classifier's probabilities match the shares of acceptable sentences."""
 
 from __future__ import annotations
 
@@ -7,85 +7,93 @@ from typing import Annotated
 
 import typer
 
-from acceptability.calibrating import BINS, Calibration, calibrate
-from acceptability.cli.shown import (
-    Address,
-    EngineName,
-    Json,
-    arguments,
-    chosen_engine,
+from acceptability.api.recalibration import BINS, Calibration, calibrate
+from acceptability.cli.console import (
+    AddressOption,
+    EngineOption,
+    JsonOption,
+    load_cli_engine,
     print_json,
+    print_message,
     print_rows,
-    progress_bar,
-    saved,
-    talk,
+    record_run,
+    show_progress,
 )
-from acceptability.store.runs import save_run
 
 
 def command(
     model: Annotated[str, typer.Option("--model", "-m", help="A classifier: classifier:DIR.")],
-    on: Annotated[str, typer.Option("--on", help="The suite or table of labelled sentences to measure on.")],
+    on: Annotated[
+        str, typer.Option("--on", help="The suite or table of labelled sentences to measure the calibration on.")
+    ],
     fit: Annotated[
-        str | None, typer.Option("--fit", help="The suite or table to fit on; without it, ten folds of --on.")
+        str | None,
+        typer.Option("--fit", help="The suite or table to fit the recalibration on. Default: ten folds of --on."),
     ] = None,
     method: Annotated[
-        str, typer.Option("--method", help="How probabilities are mended: temperature, or isotonic.")
+        str,
+        typer.Option(
+            "--method", help="The recalibration: temperature (temperature scaling) or isotonic (isotonic regression)."
+        ),
     ] = "temperature",
-    bins: Annotated[int, typer.Option("--bins", help="How many bins there are.")] = BINS,
-    engine: EngineName = "local",
-    address: Address = None,
-    as_json: Json = False,
+    bins: Annotated[int, typer.Option("--bins", help="The number of bins of predicted probabilities.")] = BINS,
+    engine: EngineOption = "local",
+    address: AddressOption = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """Measure a classifier's calibration, before and after its probabilities are mended."""
-    runner = chosen_engine(engine, address)
-    with progress_bar() as progress:
-        found = calibrate(on, model, fit=fit, method=method, bins=bins, engine=runner, progress=progress)
+    """Measure the calibration of a classifier, before and after its probabilities are recalibrated."""
+    runner = load_cli_engine(engine, address)
+    with show_progress() as progress:
+        calibration = calibrate(on, model, fit=fit, method=method, bins=bins, engine=runner, progress=progress)
     if as_json:
-        print_json(found.told())
+        print_json(calibration.to_dict())
     else:
-        print_rows(["", "before", "after"], list(_errors(found)))
-        print_rows(["when", "probability", "n", "expected", "observed", "95% interval"], list(_bins(found)))
-    for line in _about(found):
-        talk(line)
-    saved(save_run("calibrate", arguments(), list(found.rows()), [], [found.signature]))
+        print_rows(["", "before", "after"], list(_iter_error_rows(calibration)))
+        print_rows(
+            ["when", "probability", "n", "expected", "observed", "95% interval"], list(_iter_bin_rows(calibration))
+        )
+    for line in _describe(calibration):
+        print_message(line)
+    record_run("calibrate", list(calibration.rows()), [calibration.signature])
 
 
-def _errors(found: Calibration) -> Iterator[dict[str, object]]:
+def _iter_error_rows(calibration: Calibration) -> Iterator[dict[str, object]]:
     names = {
         "ece_width": "ECE, bins of equal width",
-        "ece_mass": "ECE, bins of equally many",
+        "ece_mass": "ECE, bins of equal mass",
         "brier": "Brier score",
     }
-    for name, shown in names.items():
+    for name, title in names.items():
         yield {
-            "": shown,
-            "before": f"{getattr(found.before, name):.4f}",
-            "after": f"{getattr(found.after, name):.4f}",
+            "": title,
+            "before": f"{getattr(calibration.before, name):.4f}",
+            "after": f"{getattr(calibration.after, name):.4f}",
         }
 
 
-def _bins(found: Calibration) -> Iterator[dict[str, object]]:
-    """Yield the reliability table: bins of equal width, before and after."""
-    for when, table in (("before", found.before.width), ("after", found.after.width)):
-        for each in table:
+def _iter_bin_rows(calibration: Calibration) -> Iterator[dict[str, object]]:
+    """Yield the rows of the reliability table: bins of equal width, before and after."""
+    # Both tables have the same bins, but other sentences in them: recalibration moves probabilities.
+    for when, table in (("before", calibration.before.width), ("after", calibration.after.width)):
+        for reliability_bin in table:
             yield {
                 "when": when,
-                "probability": f"{each.low:.2f} to {each.high:.2f}",
-                "n": each.n,
-                "expected": f"{each.expected:.3f}",
-                "observed": f"{each.observed:.3f}",
-                "95% interval": f"{each.observed_low:.3f} to {each.observed_high:.3f}",
+                "probability": f"{reliability_bin.low:.2f} to {reliability_bin.high:.2f}",
+                "n": reliability_bin.n,
+                "expected": f"{reliability_bin.expected:.3f}",
+                "observed": f"{reliability_bin.observed:.3f}",
+                "95% interval": f"{reliability_bin.observed_low:.3f} to {reliability_bin.observed_high:.3f}",
             }
 
 
-def _about(found: Calibration) -> Iterator[str]:
-    if found.temperature is not None:
+def _describe(calibration: Calibration) -> Iterator[str]:
+    if calibration.temperature is not None:
         folds = ""
-        if found.temperatures:
-            folds = f" (folds: {min(found.temperatures):.4g} to {max(found.temperatures):.4g})"
-        yield f"temperature, fitted on all of {found.fit}: {found.temperature:.4g}{folds}"
-        spelled = f"p_acceptable(temperature={float(f'{found.temperature:.4g}')!r})"
-        yield f"use it as --reduce '{spelled}', or in signed_confidence"
-    yield from found.notes
-    yield found.signature
+        if calibration.temperatures:
+            folds = f" (folds: {min(calibration.temperatures):.4g} to {max(calibration.temperatures):.4g})"
+        yield f"temperature, fitted on all of {calibration.fit}: {calibration.temperature:.4g}{folds}"
+        # Four digits, as they are printed: the spec that is copied from here has to be the one that is in signatures.
+        reduction = f"p_acceptable(temperature={float(f'{calibration.temperature:.4g}')!r})"
+        yield f"use it as --reduce '{reduction}', or in signed_confidence"
+    yield from calibration.notes
+    yield calibration.signature

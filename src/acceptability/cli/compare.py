@@ -1,4 +1,4 @@
-"""``acceptability compare``: how much better one model does than others on the same suite."""
+"""``acceptability compare``: differences of models on a suite; ``correlate``: their correlations; ``link``: MORCELA."""
 
 from __future__ import annotations
 
@@ -8,141 +8,237 @@ from typing import Annotated
 
 import typer
 
-from acceptability.cli.gathered import Asked, ScoreColumns, ScoreFiles, SomeModels, gathered
-from acceptability.cli.report import ReportFile, check_report, report_run
-from acceptability.cli.shown import (
-    Address,
-    By,
-    EngineName,
-    IntervalMethod,
-    Json,
-    Marks,
-    Measures,
-    Reductions,
-    Region,
-    ResampleBy,
-    Resamples,
-    Seed,
-    SuiteColumns,
-    arguments,
-    bootstrap,
-    chosen_engine,
-    loaded_suite,
-    print_json,
-    print_table,
-    saved,
-    talk,
+from acceptability.api.comparison import (
+    DISCORDANT_COLUMNS,
+    Comparison,
+    ScoreSources,
+    SignificanceTest,
+    check_correlations,
+    collect_compared_units,
+    collect_discordant_rows,
+    collect_scores,
+    compare,
+    correlate,
+    select_contrast_measures,
 )
-from acceptability.comparing import Comparison, Tests, compare
-from acceptability.differing import differing
-from acceptability.errors import MeasureError
-from acceptability.measuring import checked_measures
-from acceptability.protocols import Measure
-from acceptability.report.rows import check_rows_file, write_sheet
-from acceptability.report.table import comparison_table
-from acceptability.store.runs import UnitRows, save_run
-from acceptability.types import Scores, Suite
+from acceptability.api.evaluation import resolve_measures
+from acceptability.api.linking import LINKS, link
+from acceptability.cli.console import (
+    AddressOption,
+    ByOption,
+    EngineOption,
+    IntervalOption,
+    JsonOption,
+    MarksOption,
+    MeasuresOption,
+    ModelsOption,
+    PartialOption,
+    ReductionsOption,
+    RegionOption,
+    ResampleByOption,
+    ResamplesOption,
+    SeedOption,
+    SuiteArgument,
+    SuiteColumnsOption,
+    WhereOption,
+    load_cli_engine,
+    load_cli_suite,
+    make_bootstrap,
+    print_json,
+    print_message,
+    print_rows,
+    print_table,
+    read_columns,
+    read_where,
+    record_run,
+    show_progress,
+)
+from acceptability.cli.report import ReportFileOption, check_report, write_run_report
+from acceptability.report.terminal import build_comparison_table, build_correlation_table
+from acceptability.text.io import check_rows_file, write_spreadsheet
+
+OptionalModelsOption = Annotated[
+    list[str] | None,
+    typer.Option("--model", "-m", help="A model: KIND:PATH(option=value), or a name. Repeatable."),
+]
+ScoreFilesOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--scores", help="A file of scores instead of a model: sentence_id, score, and optionally model. Repeatable."
+    ),
+]
+ScoreColumnsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--score-columns", help="The columns of a file of scores: id=…,score=… [,text=…,model=…]. Repeatable."
+    ),
+]
 
 
 def command(
-    suite: str,
-    model: SomeModels = None,
-    scores: ScoreFiles = None,
-    score_columns: ScoreColumns = None,
-    reduce: Reductions = None,
-    measure: Measures = None,
-    by: By = None,
-    region: Region = None,
-    resamples: Resamples = 1000,
-    resample_by: ResampleBy = "",
+    suite: SuiteArgument,
+    model: OptionalModelsOption = None,
+    scores: ScoreFilesOption = None,
+    score_columns: ScoreColumnsOption = None,
+    partial: PartialOption = False,
+    where: WhereOption = None,
+    reduce: ReductionsOption = None,
+    measure: MeasuresOption = None,
+    by: ByOption = None,
+    region: RegionOption = None,
+    resamples: ResamplesOption = 1000,
+    resample_by: ResampleByOption = "",
     draws: Annotated[
-        int, typer.Option("--draws", help="Swaps of the permutation test where they cannot all be counted; 0 for none.")
+        int,
+        typer.Option(
+            "--draws", help="The random swaps of the permutation test, if there are too many to enumerate; 0 for none."
+        ),
     ] = 2000,
-    seed: Seed = 0,
-    interval: IntervalMethod = "percentile",
+    seed: SeedOption = 0,
+    interval: IntervalOption = "percentile",
     pairs: Annotated[
         Path | None,
-        typer.Option("--differing", help="Write the contrasts that only one model meets here: .csv, .tsv or .jsonl."),
+        typer.Option("--differing", help="Write the contrasts that only one of two models gets right: .csv or .jsonl."),
     ] = None,
-    columns: SuiteColumns = None,
-    marks: Marks = None,
-    engine: EngineName = "local",
-    address: Address = None,
-    report: ReportFile = None,
-    as_json: Json = False,
+    columns: SuiteColumnsOption = None,
+    marks: MarksOption = None,
+    engine: EngineOption = "local",
+    address: AddressOption = None,
+    report: ReportFileOption = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """Compare the first model with each other one, over the same rows: intervals, tests, and where they differ."""
+    """Compare the first model with each of the others on the same rows: differences, intervals and tests."""
     check_report(report)
     if pairs:
         check_rows_file(pairs)
-    how = bootstrap(resamples, resample_by, seed, interval)
-    Tests(how, draws)  # which refuses what nobody can draw, before any model is asked
-    loaded = loaded_suite(suite, columns, marks)
-    measures = checked_measures(loaded, measure or (), by=by, resample_by=resample_by)
+    bootstrap = make_bootstrap(resamples, resample_by, seed, interval)
+    # Only for its check of --draws, which must fail before a model is run.
+    SignificanceTest(bootstrap, draws)
+    # Everything that can be wrong with the options is checked before the models run, which may take hours.
+    tags = read_where(where)
+    whole = load_cli_suite(suite, columns, marks)
+    loaded = whole.filter(**tags)
+    measures = resolve_measures(loaded, measure or (), by=by, resample_by=resample_by)
     if pairs:
-        _met_or_not(measures)
-    asked = Asked(model or (), reduce or (), scores or (), score_columns or (), chosen_engine(engine, address), region)
-    given = gathered(loaded, asked, measures, least=2)
-    found = compare(loaded, given, measure or (), by=by, bootstrap=how, draws=draws)
-    rows = [each.row() for each in found]
+        select_contrast_measures(measures)
+    sources = ScoreSources(
+        model or (), reduce or (), scores or (), _read_score_columns(score_columns), region,
+        load_cli_engine(engine, address), partial, tags,
+    )  # fmt: skip
+    with show_progress() as progress:
+        all_scores = collect_scores(whole, sources, measures, minimum=2, progress=progress)
+    comparisons = compare(loaded, all_scores, measure or (), by=by, bootstrap=bootstrap, draws=draws)
+    rows = [comparison.row() for comparison in comparisons]
     if as_json:
         print_json(rows)
     else:
-        _show(found)
+        _print_comparisons(comparisons)
     if pairs:
-        _write_differing(pairs, loaded, measures, given)
-    overall = [each for each in found if not each.group]
-    parts = [
-        (part, {"suite": each.suite, "measure": each.measure, "model": name})
-        for each in overall
-        for name, part in zip((each.first, each.second), each.units, strict=True)
+        discordant_rows = collect_discordant_rows(loaded, measures, all_scores)
+        write_spreadsheet(pairs, discordant_rows, header=DISCORDANT_COLUMNS)
+        print_message(f"{len(discordant_rows)} contrasts that only one of the two models gets right: {pairs}")
+    signatures = [comparison.signature for comparison in comparisons if not comparison.group]
+    run = record_run("compare", rows, signatures, collect_compared_units(comparisons))
+    write_run_report(report, run, [loaded])
+
+
+def correlate_command(
+    suite: SuiteArgument,
+    model: OptionalModelsOption = None,
+    scores: ScoreFilesOption = None,
+    score_columns: ScoreColumnsOption = None,
+    partial: PartialOption = False,
+    where: WhereOption = None,
+    reduce: ReductionsOption = None,
+    of: Annotated[
+        str,
+        typer.Option("--of", help="scores, over sentences, or gaps (score of better minus worse), over contrasts."),
+    ] = "scores",
+    kind: Annotated[str, typer.Option("--kind", help="pearson, spearman or kendall.")] = "pearson",
+    region: RegionOption = None,
+    columns: SuiteColumnsOption = None,
+    marks: MarksOption = None,
+    engine: EngineOption = "local",
+    address: AddressOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Correlate the scores of models with human ratings and with each other."""
+    tags = read_where(where)
+    whole = load_cli_suite(suite, columns, marks)
+    loaded = whole.filter(**tags)
+    check_correlations(loaded, of, kind)
+    sources = ScoreSources(
+        model or (), reduce or (), scores or (), _read_score_columns(score_columns), region,
+        load_cli_engine(engine, address), partial, tags,
+    )  # fmt: skip
+    with show_progress() as progress:
+        all_scores = collect_scores(whole, sources, progress=progress)
+    correlations = correlate(loaded, all_scores, of=of, kind=kind)
+    rows = [correlation.row() for correlation in correlations]
+    if as_json:
+        print_json(rows)
+    else:
+        print_table(build_correlation_table(correlations, f"{kind} of {of}, {loaded.name}"))
+        for pair in correlations:
+            if pair.reason:
+                print_message(f"{pair.first}, {pair.second}: {pair.reason}")
+        # All correlations are over the same rows, and share their notes and signature.
+        for line in (*correlations[0].notes, correlations[0].signature):
+            print_message(line)
+    record_run("correlate", rows, [correlations[0].signature])
+
+
+def _read_score_columns(texts: Sequence[str] | None) -> list[dict[str, str]]:
+    return [read_columns(text) for text in texts or ()]
+
+
+def _print_comparisons(comparisons: Sequence[Comparison]) -> None:
+    print_table(build_comparison_table(comparisons))
+    lines = [
+        f"{comparison.measure} {comparison.group or 'all'}: {comparison.reason}"
+        for comparison in comparisons
+        if comparison.reason
     ]
-    run = save_run("compare", arguments(), rows, UnitRows(parts), [each.signature for each in overall])
-    saved(run)
-    report_run(report, run, [loaded])
+    lines += [
+        f"{comparison.measure} {comparison.group or 'all'}: {note}"
+        for comparison in comparisons
+        for note in comparison.notes
+    ]
+    lines += [comparison.signature for comparison in comparisons if not comparison.group]
+    # Groups repeat the notes of the whole.
+    for line in dict.fromkeys(lines):
+        print_message(line)
 
 
-def _show(found: Sequence[Comparison]) -> None:
-    print_table(comparison_table(found))
-    said = [f"{each.measure} {each.group or 'all'}: {each.reason}" for each in found if each.reason]
-    said += [f"{each.measure} {each.group or 'all'}: {note}" for each in found for note in each.notes]
-    for line in dict.fromkeys([*said, *(each.signature for each in found if not each.group)]):
-        talk(line)
+def link_command(
+    suite: SuiteArgument,
+    model: ModelsOption,
+    unigrams: Annotated[
+        str, typer.Option("--unigrams", help="The table of unigram frequencies: wordfreq:en, or a file.")
+    ],
+    by: Annotated[str, typer.Option("--by", help="The tag whose sentences stay in one fold, such as item.")] = "",
+    folds: Annotated[int, typer.Option("--folds", help="The number of folds of the cross-validation.")] = 10,
+    seed: SeedOption = 0,
+    columns: SuiteColumnsOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Fit MORCELA to ratings, and cross-validate it beside SLOR and the log-probability."""
+    loaded = load_cli_suite(suite, columns)
+    with show_progress() as progress:
+        fits = link(loaded, model, unigrams, group=by, folds=folds, seed=seed, progress=progress)
+    # The spec as it was typed, which is what users recognise in a table.
+    rows = [{"model": name, **fit.row()} for name, fit in fits.items()]
+    if as_json:
+        print_json(rows)
+    else:
+        header = ["model", "beta", "gamma", *LINKS, "n"]
+        print_rows(header, [{name: _format_link_cell(row[name]) for name in header} for row in rows])
+        print_message(f"{', '.join(LINKS)}: correlation with ratings of sentences not fitted to, mean of {folds} folds")
+        for fit in fits.values():
+            for line in (*fit.notes, f'score other suites with --reduce "{fit.reduction!r}"', fit.signature):
+                print_message(line)
+    record_run("link", rows, [fit.signature for fit in fits.values()])
 
 
-def _write_differing(path: Path, suite: Suite, measures: Sequence[Measure], given: Sequence[Scores]) -> None:
-    """Write the contrasts that one model meets and the other does not, in both directions."""
-    rows = []
-    for measure in _met_or_not(measures):
-        for other in given[1:]:
-            names = {"first": _name(given[0]), "second": _name(other)}
-            for met_by, first, second in (("first", given[0], other), ("second", other, given[0])):
-                shared = {"measure": repr(measure), **names, "met_by": met_by}
-                rows += [shared | _turned(each.as_row(), met_by) for each in differing(suite, measure, first, second)]
-    write_sheet(path, rows, header=_HEADER)
-    talk(f"{len(rows)} contrasts that one model meets and the other does not: {path}")
-
-
-def _met_or_not(measures: Sequence[Measure]) -> list[Measure]:
-    """Return the measures whose rows are contrasts that can be told apart one by one; none is an error."""
-    asked = [each for each in measures if "contrasts" in each.needs and getattr(each, "mean_of", None)]
-    if not asked:
-        raise MeasureError("--differing needs a measure that a contrast meets or not, such as PairAccuracy or ADC")
-    return asked
-
-
-def _name(given: Scores) -> str:
-    return f"{given.model} {given.reduction}".strip()
-
-
-_HEADER = (
-    *("measure", "first", "second", "met_by", "contrast", "better", "worse"),
-    *("first_gap", "second_gap", "human_gap"),
-)
-
-
-def _turned(row: dict[str, object], met_by: str) -> dict[str, object]:
-    """Return a row whose gaps are the first and the second model's, whichever of them meets the contrast."""
-    if met_by == "first":
-        return row
-    return row | {"first_gap": row["second_gap"], "second_gap": row["first_gap"]}
+def _format_link_cell(cell: object) -> object:
+    return f"{cell:.4f}" if isinstance(cell, float) else cell

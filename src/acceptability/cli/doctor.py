@@ -1,4 +1,4 @@
-"""``acceptability doctor``: what is installed, found and cached, and which device is used."""
+"""``acceptability doctor``: the state of the installation: packages, models, data, store and device."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 
 from acceptability import __version__
-from acceptability.cli.shown import Json, print_json, say
+from acceptability.cli.console import JsonOption, print_json, print_line
 from acceptability.errors import StoreError, SuiteError
-from acceptability.home import home, local_data
-from acceptability.models import default_model, delivered
-from acceptability.store.runs import saved_runs
-from acceptability.store.said import Store
-from acceptability.suites import Entry, catalog
-from acceptability.suites.fetch import is_here, verify
+from acceptability.models import default_model, list_named_models
+from acceptability.paths import home_folder, local_data_folder
+from acceptability.store.runs import list_saved_runs
+from acceptability.store.scores import ScoreStore
+from acceptability.suites import CatalogEntry, load_catalog
+from acceptability.suites.catalog import is_available, verify_files
 
+# The packages whose versions matter for models and results; most of them are optional.
 _PACKAGES = (
     "numpy",
     "torch",
@@ -29,37 +30,50 @@ _PACKAGES = (
 )
 
 
-def command(as_json: Json = False) -> None:
-    """Say what this machine has: packages, models, data, stored scores, device and threads."""
-    found: dict[str, object] = {"acceptability": __version__, "python": platform.python_version()}
-    found |= {name: _version(name) for name in _PACKAGES}
-    found |= {"device": _device(), "cores": os.cpu_count()}
-    found["models"] = {name: "installed" if each.is_installed() else "absent" for name, each in delivered().items()}
-    found["default model"] = default_model()
-    found |= {"home": str(home()), "local data": str(local_data() or "none (ACCEPTABILITY_DATA is not set)")}
-    found |= {"suites": _suites(), "store": _store(), "runs": len(saved_runs()[0])}
-    if problems := saved_runs()[1]:
-        found["damaged runs"] = dict(enumerate(problems, start=1))
+def command(as_json: JsonOption = False) -> None:
+    """Report the state of the installation: packages, models, data, stored scores, device and threads."""
+    report = _collect_report()
     if as_json:
-        print_json(found)
+        print_json(report)
         return
-    for key, value in found.items():
+    for key, value in report.items():
         if isinstance(value, dict):
-            say(f"{key}:")
-            for name, each in value.items():
-                say(f"  {name!s:<28} {each}")
+            print_line(f"{key}:")
+            for name, state in value.items():
+                print_line(f"  {name!s:<28} {state}")
         else:
-            say(f"{key + ':':<16} {value}")
+            print_line(f"{key + ':':<16} {value}")
 
 
-def _version(name: str) -> str:
+def _collect_report() -> dict[str, object]:
+    # Nothing here may raise an error: a report on a broken installation is what the command is for.
+    runs, problems = list_saved_runs()
+    report: dict[str, object] = {"acceptability": __version__, "python": platform.python_version()}
+    report |= {name: _package_version(name) for name in _PACKAGES}
+    report |= {"device": _describe_device(), "cores": os.cpu_count()}
+    report["models"] = {
+        name: "installed" if model.is_installed() else "absent" for name, model in list_named_models().items()
+    }
+    report["default model"] = default_model()
+    report |= {
+        "home": str(home_folder()),
+        "local data": str(local_data_folder() or "none (ACCEPTABILITY_DATA is not set)"),
+    }
+    report |= {"suites": _suite_states(), "store": _count_stored(), "runs": len(runs)}
+    if problems:
+        report["damaged runs"] = dict(enumerate(problems, start=1))
+    return report
+
+
+def _package_version(name: str) -> str:
     try:
         return version(name)
     except PackageNotFoundError:
         return "absent"
 
 
-def _device() -> str:
+def _describe_device() -> str:
+    # Imported here: torch is optional and takes seconds to import.
     try:
         import torch
     except ImportError:
@@ -69,23 +83,23 @@ def _device() -> str:
     return f"cpu, {torch.get_num_threads()} threads (OMP_NUM_THREADS=1 is often faster beside other work)"
 
 
-def _suites() -> dict[str, str]:
-    return {entry.id: _state(entry) for entry in catalog()}
+def _suite_states() -> dict[str, str]:
+    return {entry.id: _suite_state(entry) for entry in load_catalog()}
 
 
-def _state(entry: Entry) -> str:
-    if not is_here(entry):
+def _suite_state(entry: CatalogEntry) -> str:
+    if not is_available(entry):
         return f"not here; acceptability suites fetch {entry.id}"
     try:
-        verify(entry)
+        verify_files(entry)
     except SuiteError as error:
         return f"DAMAGED: {error}"
     return "found and whole"
 
 
-def _store() -> dict[str, int] | str:
+def _count_stored() -> dict[str, int] | str:
     try:
-        with Store() as store:
-            return store.counts() or "empty"
+        with ScoreStore() as store:
+            return store.count_answers() or "empty"
     except StoreError as error:
         return f"DAMAGED: {error}"

@@ -1,96 +1,136 @@
-"""``acceptability evaluate``: models on suites, measured."""
+"""``acceptability evaluate``: models on suites; ``acceptability measure``: scores from a file, without a model."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from acceptability.cli.report import ReportFile, check_report, report_run
-from acceptability.cli.shown import (
-    Address,
-    By,
-    Dtype,
-    EngineName,
-    IntervalMethod,
-    Json,
-    Marks,
-    Measures,
-    Models,
-    Reductions,
-    Region,
-    ResampleBy,
-    Resamples,
-    Seed,
-    SuiteColumns,
-    arguments,
-    bootstrap,
-    chosen_engine,
-    loaded_suite,
+from acceptability.api.evaluation import evaluate_suites, measure_file
+from acceptability.cli.console import (
+    AddressOption,
+    ByOption,
+    DtypeOption,
+    EngineOption,
+    IntervalOption,
+    JsonOption,
+    MarksOption,
+    MeasuresOption,
+    ModelsOption,
+    PartialOption,
+    ReductionsOption,
+    RegionOption,
+    ResampleByOption,
+    ResamplesOption,
+    SeedOption,
+    SuiteArgument,
+    SuiteColumnsOption,
+    WhereOption,
+    load_cli_engine,
+    load_cli_suite,
+    make_bootstrap,
     print_json,
+    print_message,
     print_table,
-    progress_bar,
-    saved,
-    talk,
+    read_columns,
+    read_where,
+    record_run,
+    show_progress,
 )
-from acceptability.measuring import evaluate_all
-from acceptability.models import in_precision
-from acceptability.report.table import footnotes, result_table
-from acceptability.store.runs import save_run, unit_rows
+from acceptability.cli.report import ReportFileOption, check_report, write_run_report
+from acceptability.models import set_spec_dtype
+from acceptability.report.terminal import build_result_table, collect_footnotes
+from acceptability.store.runs import collect_unit_rows
 from acceptability.types import Result
 
 
 def command(
-    suites: Annotated[list[str], typer.Argument(help="Suites of the catalog, or files.")],
-    model: Models,
-    reduce: Reductions = None,
-    measure: Measures = None,
-    by: By = None,
-    region: Region = None,
-    dtype: Dtype = None,
-    resamples: Resamples = 1000,
-    resample_by: ResampleBy = "",
-    seed: Seed = 0,
-    interval: IntervalMethod = "percentile",
-    engine: EngineName = "local",
-    address: Address = None,
-    columns: SuiteColumns = None,
-    marks: Marks = None,
-    report: ReportFile = None,
-    as_json: Json = False,
+    suites: Annotated[list[str], typer.Argument(help="Suites of the catalog, files, or hf:OWNER/NAME.")],
+    model: ModelsOption,
+    reduce: ReductionsOption = None,
+    measure: MeasuresOption = None,
+    by: ByOption = None,
+    region: RegionOption = None,
+    dtype: DtypeOption = None,
+    resamples: ResamplesOption = 1000,
+    resample_by: ResampleByOption = "",
+    seed: SeedOption = 0,
+    interval: IntervalOption = "percentile",
+    engine: EngineOption = "local",
+    address: AddressOption = None,
+    columns: SuiteColumnsOption = None,
+    marks: MarksOption = None,
+    report: ReportFileOption = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """Evaluate models on suites: a table of values with confidence intervals."""
+    """Evaluate models on suites: the values of measures, with confidence intervals."""
     check_report(report)
-    how, runner = bootstrap(resamples, resample_by, seed, interval), chosen_engine(engine, address)
-    loaded = [loaded_suite(name, columns, marks) for name in suites]
-    with progress_bar() as progress:
-        results = evaluate_all(
+    bootstrap, runner = make_bootstrap(resamples, resample_by, seed, interval), load_cli_engine(engine, address)
+    loaded = [load_cli_suite(name, columns, marks) for name in suites]
+    with show_progress() as progress:
+        results = evaluate_suites(
             loaded,
-            [in_precision(each, dtype) for each in model] if dtype else model,
+            [set_spec_dtype(spec, dtype) for spec in model] if dtype else model,
             reductions=reduce or (),
             measures=measure or (),
             by=by,
             region=region,
-            bootstrap=how,
+            bootstrap=bootstrap,
             engine=runner,
             progress=progress,
         )
-    show(results, as_json)
-    rows = [each.row() for each in results]
-    run = save_run("evaluate", arguments(), rows, unit_rows(results), _signed(results))
-    saved(run)
-    report_run(report, run, loaded)
+    print_results(results, as_json)
+    rows, signatures = [result.row() for result in results], [result.signature for result in results]
+    # Saved before the report is written, so that a failing report loses no results.
+    run = record_run("evaluate", rows, signatures, collect_unit_rows(results))
+    write_run_report(report, run, loaded)
 
 
-def show(results: list[Result], as_json: bool) -> None:
-    """Print results as a table, with their signatures below it, or as JSON."""
+def measure_command(
+    suite: SuiteArgument,
+    scores: Annotated[Path, typer.Option("--scores", help="A CSV, TSV or JSONL file with sentence_id and score.")],
+    measure: MeasuresOption = None,
+    by: ByOption = None,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--columns",
+            help="The columns of the file: id=…,score=… [,text=…,model=…]. Give it twice for a file of pairs.",
+        ),
+    ] = None,
+    suite_columns: Annotated[
+        str | None,
+        typer.Option("--suite-columns", help="For a suite in a table: which column has which meaning, text=…,label=…"),
+    ] = None,
+    partial: PartialOption = False,
+    where: WhereOption = None,
+    resamples: ResamplesOption = 1000,
+    resample_by: ResampleByOption = "",
+    seed: SeedOption = 0,
+    interval: IntervalOption = "percentile",
+    as_json: JsonOption = False,
+) -> None:
+    """Measure scores from a file on a suite; no model is run."""
+    results = measure_file(
+        load_cli_suite(suite, suite_columns),
+        scores,
+        measure or (),
+        columns=[read_columns(text) for text in columns or [""]],
+        by=by,
+        bootstrap=make_bootstrap(resamples, resample_by, seed, interval),
+        partial=partial,
+        where=read_where(where),
+    )
+    print_results(results, as_json)
+
+
+def print_results(results: Sequence[Result], as_json: bool) -> None:
+    """Print results as JSON, or as a table with notes and signatures below it."""
     if as_json:
         print_json([result.row() for result in results])
         return
-    print_table(result_table(results))
-    for note in footnotes(results):
-        talk(note)
-
-
-def _signed(results: list[Result]) -> list[str]:
-    return [result.signature for result in results]
+    print_table(build_result_table(results))
+    for note in collect_footnotes(results):
+        print_message(note)

@@ -1,8 +1,8 @@
-"""``acceptability generate``: sentences that are made, written as a suite.
+"""``acceptability generate``: generate sentences, and write them as a suite.
 
-What can be made is a table in the registry, of the kind "subject": each name stands for a function that takes some of
-the options of the command, and a tally that counts what it makes and leaves out, and returns sentences as a stream. A
-name that ends in .toml is a user's own file of paradigms.
+The generators are in the registry, under the kind "subject". A generator is a function that takes some of the options
+of the command and a tally, in which it counts what it makes and leaves out; it returns an iterator over sentences. A
+subject that ends in .toml is a user's own file of paradigms.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from rich.console import Console
 from rich.progress import track
 
 from acceptability import registry
-from acceptability.cli.shown import Json, print_data, print_json, print_rows, talk
-from acceptability.errors import SpellingError
-from acceptability.generate.phenomena import is_file, paradigms, titles
-from acceptability.generate.writing import check_out, write_sentences
+from acceptability.cli.console import AllowOption, JsonOption, print_data, print_json, print_message, print_rows
+from acceptability.errors import SpecError
+from acceptability.generate.generator import check_output_path, write_sentences
+from acceptability.generate.phenomena import generate_paradigms, is_paradigm_file, list_titles
 
 _REAL_FAKE = "Real sentences, and fakes that are sampled from a model or permuted"
 
@@ -31,68 +31,80 @@ _REAL_FAKE = "Real sentences, and fakes that are sampled from a model or permute
 def command(
     subject: Annotated[
         str | None,
-        typer.Argument(help="What to make: a name, or a file of paradigms, FILE.toml; nothing lists the names."),
+        typer.Argument(
+            help="What to generate: a name, or a file of paradigms, FILE.toml. Without it, the names are listed."
+        ),
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="The file for the sentences, .jsonl.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="The .jsonl file for the sentences.")] = None,
     corpus: Annotated[
         list[Path] | None,
-        typer.Option("--corpus", "-c", help="Text, one sentence a line: a file (.gz, .xz, .zst) or a folder."),
+        typer.Option(
+            "--corpus",
+            "-c",
+            help="For real-fake: text, one sentence a line, as a file (.gz, .xz, .zst) or a folder. Repeatable.",
+        ),
     ] = None,
     lm: Annotated[
         str | None,
         typer.Option(
-            "--lm", help="The language model that half of the fakes are drawn from; without it all are permuted."
+            "--lm", help="For real-fake: the language model that half of the fakes are sampled from. Default: none."
         ),
     ] = None,
     count: Annotated[
-        int | None, typer.Option("--count", "-n", help="How many sentences; of paradigms: how many of each template.")
+        int | None, typer.Option("--count", "-n", help="The number of sentences; for paradigms, per template.")
     ] = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Of the random numbers; 0 if nothing is said.")] = None,
-    lower: Annotated[bool | None, typer.Option("--lower", help="Put everything in lower case.")] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="The seed of the random numbers. Default: 0.")] = None,
+    lower: Annotated[bool | None, typer.Option("--lower", help="For real-fake: lower-case everything.")] = None,
     paper_counts: Annotated[
-        bool | None, typer.Option("--paper-counts", help="For npi: 136,000 sentences, as the paper says, not 144,000.")
+        bool | None,
+        typer.Option("--paper-counts", help="For npi: 136,000 sentences, as in the paper, instead of 144,000."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
-    as_json: Json = False,
+    allow: AllowOption = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
-    """Make sentences and write them as a suite: real and fake ones, or the paradigms of a phenomenon."""
+    """Generate sentences and write them as a suite: real and fake ones, or the paradigms of a phenomenon."""
     if subject is None:
-        _list(as_json)
+        _print_names(as_json)
         return
-    maker = _maker(subject)
+    generator = _find_generator(subject)
     if out is None:
-        raise SpellingError(
-            f"where to? Name the file for the sentences: acceptability generate {subject} --out FILE.jsonl"
-        )
-    check_out(out, force=force)
+        raise SpecError(f"the file for the sentences is missing: acceptability generate {subject} --out FILE.jsonl")
+    # Before a generator starts: it may sample from a language model for hours.
+    check_output_path(out, force=force)
+    # Filled by the generator while its sentences are written, and complete only after that.
     tally: Counter[str] = Counter()
     options = {
-        "corpus": corpus, "lm": lm, "count": count, "seed": seed, "lower": lower, "paper_counts": paper_counts
+        "corpus": corpus, "lm": lm, "count": count, "seed": seed, "lower": lower, "paper_counts": paper_counts,
+        "allow": allow,
     }  # fmt: skip
-    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    # Only the options that were given: a generator refuses one that it does not know.
+    options_given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    # Language models print messages while they load, and stdout is for data.
     with redirect_stdout(sys.stderr):
-        made = registry.build(maker, subject, [], given | {"tally": tally})
+        sentences = registry.call_factory(generator, subject, [], options_given | {"tally": tally})
+        # Of paradigms, --count is per template, and the total unknown.
         total = count if corpus else None
-        write_sentences(track(made, subject, total=total, console=Console(stderr=True)), out)
+        write_sentences(track(sentences, subject, total=total, console=Console(stderr=True)), out)
     if as_json:
         print_json({"file": str(out), **tally})
         return
     print_data(f"{out}\n")
-    for line in sorted(tally):
-        talk(f"{line}: {tally[line]:,}")
+    for name in sorted(tally):
+        print_message(f"{name}: {tally[name]:,}")
 
 
-def _maker(subject: str) -> Callable[..., Any]:
-    if is_file(subject):
-        return partial(paradigms, subject)
-    maker: Callable[..., Any] = registry.find("subject", subject)
-    return maker
+def _find_generator(subject: str) -> Callable[..., Any]:
+    if is_paradigm_file(subject):
+        return partial(generate_paradigms, subject)
+    generator: Callable[..., Any] = registry.find("subject", subject)
+    return generator
 
 
-def _list(as_json: bool) -> None:
-    """Print what can be made."""
-    known = {"real-fake": _REAL_FAKE} | titles()
-    rows = [{"name": name, "what it makes": known.get(name, "")} for name in registry.names("subject")]
+def _print_names(as_json: bool) -> None:
+    """Print the names of the generators, with what they make."""
+    titles_by_name = {"real-fake": _REAL_FAKE} | list_titles()
+    rows = [{"name": name, "what it makes": titles_by_name.get(name, "")} for name in registry.names("subject")]
     if as_json:
         print_json(rows)
     else:

@@ -1,65 +1,58 @@
-"""``acceptability judge``: type a sentence, or two, and see what a model makes of it."""
+"""``acceptability judge``: type a sentence or several, and see how a model scores them."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
-from acceptability.cli.shown import Dtype, Json, print_json, progress_bar, say, talk
-from acceptability.models import default_model, delivered, in_precision
-from acceptability.scoring import Judgement, judge
+from acceptability.api.scoring import Judgement, find_best_judgement, judge
+from acceptability.cli.console import DtypeOption, JsonOption, print_json, print_line, print_message, show_progress
+from acceptability.models import default_model, list_named_models, set_spec_dtype
 from acceptability.types import TokenScores
 
 
 def command(
     sentences: Annotated[list[str], typer.Argument(help="One sentence, or several to compare.")],
-    model: Annotated[str | None, typer.Option("--model", "-m", help="Default: the best that is installed.")] = None,
-    reduce: Annotated[str | None, typer.Option("--reduce", "-r", help="A reduction; default lp or log_odds.")] = None,
-    dtype: Dtype = None,
-    as_json: Json = False,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model", "-m", help="A model: KIND:PATH(option=value), or a name. Default: the best installed one."
+        ),
+    ] = None,
+    reduce: Annotated[
+        str | None,
+        typer.Option("--reduce", "-r", help="The reduction. Default: lp, or log_odds for a classifier."),
+    ] = None,
+    dtype: DtypeOption = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """Score sentences, show the surprisal of each token, and say which sentence is better."""
+    """Score sentences, show the surprisal of each token, and report which sentence is better."""
     name = model or default_model()
+    # The default depends on what is installed, so that the reader must see which model it was.
     if model is None:
-        talk(f"model: {name}, {delivered()[name].about}")
-    name = in_precision(name, dtype) if dtype else name
-    with progress_bar() as progress:
-        found = judge(sentences, name, reduce, progress=progress)
+        print_message(f"model: {name}, {list_named_models()[name].about}")
+    name = set_spec_dtype(name, dtype) if dtype else name
+    with show_progress() as progress:
+        judgements = judge(sentences, name, reduce, progress=progress)
     if as_json:
-        print_json({"model": name, "sentences": [_row(each) for each in found], "better": _better(found)})
-        return
-    for each in found:
-        say(f"{each.score:10.4f}  {each.text}")
-        if isinstance(each.said, TokenScores):
-            say(" " * 12 + "  ".join(f"{token} {bits:.1f}" for token, bits in _surprisals(each.said)))
-    if len(found) > 1:
-        better = _better(found)
-        first, second = sorted((each.score for each in found), reverse=True)[:2]
-        say("a tie" if better is None else f"better by {first - second:.4f}: {found[better].text}")
-    if any(isinstance(each.said, TokenScores) for each in found):
-        talk("below each sentence: the surprisal of its tokens, in bits")
+        rows = [judgement.row() for judgement in judgements]
+        print_json({"model": name, "sentences": rows, "better": find_best_judgement(judgements)})
+    else:
+        _print_judgements(judgements)
 
 
-def _surprisals(said: TokenScores) -> list[tuple[str, float]]:
-    """Return each token as it stands in the text, with its surprisal in bits."""
-    return [
-        (said.text[start:end].strip() or token, -float(logprob) / math.log(2))
-        for token, (start, end), logprob in zip(said.tokens, said.offsets, said.logprobs.tolist(), strict=True)
-    ]
-
-
-def _row(each: Judgement) -> dict[str, object]:
-    row: dict[str, object] = {"text": each.text, "score": each.score}
-    if isinstance(each.said, TokenScores):
-        pairs = _surprisals(each.said)
-        return row | {"tokens": [{"token": token, "surprisal_bits": bits} for token, bits in pairs]}
-    return row | {"logits": list(each.said.logits)}
-
-
-def _better(found: list[Judgement]) -> int | None:
-    """Return which sentence is better than all others, counted from 0; None for a tie or a single one."""
-    best = max(each.score for each in found)
-    places = [place for place, each in enumerate(found) if each.score == best]
-    return places[0] if len(found) > 1 and len(places) == 1 else None
+def _print_judgements(judgements: Sequence[Judgement]) -> None:
+    for judgement in judgements:
+        print_line(f"{judgement.score:10.4f}  {judgement.text}")
+        if isinstance(judgement.output, TokenScores):
+            tokens = (f"{token} {bits:.1f}" for token, bits in judgement.token_surprisals())
+            # Twelve spaces: the tokens stand below the sentence, after the column of scores.
+            print_line(" " * 12 + "  ".join(tokens))
+    if len(judgements) > 1:
+        best = find_best_judgement(judgements)
+        first, second = sorted((judgement.score for judgement in judgements), reverse=True)[:2]
+        print_line("a tie" if best is None else f"better by {first - second:.4f}: {judgements[best].text}")
+    if any(isinstance(judgement.output, TokenScores) for judgement in judgements):
+        print_message("below each sentence: the surprisal of its tokens, in bits")

@@ -1,4 +1,4 @@
-"""``acceptability methods``: the five methods on one suite."""
+"""``acceptability methods``: five ways to elicit acceptability from a model, on one suite."""
 
 from __future__ import annotations
 
@@ -7,102 +7,107 @@ from typing import Annotated
 
 import typer
 
-from acceptability.cli.probe import Csv, Factors, Limit
-from acceptability.cli.shown import (
-    By,
-    Json,
-    Marks,
-    Models,
-    ResampleBy,
-    Resamples,
-    Seed,
-    SuiteColumns,
-    arguments,
-    bootstrap,
-    loaded_suite,
+from acceptability.cli.console import (
+    ByOption,
+    JsonOption,
+    MarksOption,
+    ModelsOption,
+    ResampleByOption,
+    ResamplesOption,
+    SeedOption,
+    SuiteColumnsOption,
+    load_cli_suite,
+    make_bootstrap,
     print_json,
+    print_message,
     print_rows,
-    progress_bar,
-    saved,
-    talk,
+    record_run,
+    show_progress,
 )
-from acceptability.methods import Cell, five_methods, planned
-from acceptability.report.rows import check_rows_file, write_sheet
-from acceptability.store.runs import save_run
+from acceptability.cli.probe import CsvOption, FactorsOption, LimitOption
+from acceptability.papers.npi.five_methods import MethodCell, plan_methods, run_five_methods
+from acceptability.text.io import check_rows_file, write_spreadsheet
 
 
 def command(
-    suite: Annotated[str, typer.Argument(help="A suite of the catalog, or a file: labels, and items or contrasts.")],
-    model: Models,
-    by: By = None,
-    factor: Factors = None,
+    suite: Annotated[
+        str, typer.Argument(help="A suite of the catalog, or a file, with labels and with items or contrasts.")
+    ],
+    model: ModelsOption,
+    by: ByOption = None,
+    factor: FactorsOption = None,
     cloze: Annotated[
-        str | None, typer.Option("--cloze", help="A suite of pairs that differ in one word; by default SUITE.")
+        str | None,
+        typer.Option("--cloze", help="A suite of pairs that differ in one word, for the cloze method. Default: SUITE."),
     ] = None,
     probe_on: Annotated[
-        str | None, typer.Option("--probe-on", help="A suite whose tags are factors; by default SUITE.")
+        str | None, typer.Option("--probe-on", help="A suite whose tags are the factors, for probing. Default: SUITE.")
     ] = None,
-    layer: Annotated[int, typer.Option("--layer", help="The layer that is probed; -1 is the last.")] = -1,
-    limit: Limit = None,
-    resamples: Resamples = 1000,
-    resample_by: ResampleBy = "",
-    seed: Seed = 0,
-    columns: SuiteColumns = None,
-    marks: Marks = None,
-    csv: Csv = None,
-    as_json: Json = False,
+    layer: Annotated[int, typer.Option("--layer", help="The layer to probe; -1 is the last.")] = -1,
+    limit: LimitOption = None,
+    resamples: ResamplesOption = 1000,
+    resample_by: ResampleByOption = "",
+    seed: SeedOption = 0,
+    columns: SuiteColumnsOption = None,
+    marks: MarksOption = None,
+    csv: CsvOption = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """Judge models by five methods: Boolean, absolute pair, gradient pair, cloze, and feature probing."""
+    """Evaluate models by five methods: Boolean, absolute pair, gradient pair, cloze, and feature probing."""
+    # A file that cannot be written must be reported before the models run.
     if csv:
         check_rows_file(csv)
-    plan = planned(
-        loaded_suite(suite, columns, marks),
-        cloze=loaded_suite(cloze) if cloze else None,
-        probed=loaded_suite(probe_on) if probe_on else None,
+    plan = plan_methods(
+        load_cli_suite(suite, columns, marks),
+        cloze_suite=load_cli_suite(cloze) if cloze else None,
+        probing_suite=load_cli_suite(probe_on) if probe_on else None,
         factors=factor or (),
         by=by,
         layer=layer,
         limit=limit,
         seed=seed,
-        bootstrap=bootstrap(resamples, resample_by, seed),
+        bootstrap=make_bootstrap(resamples, resample_by, seed),
     )
-    with progress_bar() as progress:
-        cells = five_methods(plan, model, progress)
-    rows = [each.row() for each in cells]
+    with show_progress() as progress:
+        cells = run_five_methods(plan, model, progress)
+    rows = [cell.row() for cell in cells]
     if csv:
-        write_sheet(csv, rows)
+        write_spreadsheet(csv, rows)
     if as_json:
         print_json(rows)
     else:
-        _show(cells)
-    saved(save_run("methods", arguments(), rows, [], [each.signature for each in cells if each.signature]))
+        _print_cells(cells)
+    record_run("methods", rows, [cell.signature for cell in cells if cell.signature])
 
 
-def _show(cells: Sequence[Cell]) -> None:
-    """Print one row a model and group, one column a method; why a method does not apply stands in its cell."""
-    found = {(each.model, each.group, each.method): each for each in cells}
-    models, groups, methods = (list(dict.fromkeys(names)) for names in zip(*found, strict=True))
+def _print_cells(cells: Sequence[MethodCell]) -> None:
+    """Print a table with a row per model and group and a column per method, and the notes below it."""
+    cell_of = {(cell.model, cell.group, cell.method): cell for cell in cells}
+    models, groups, methods = (list(dict.fromkeys(names)) for names in zip(*cell_of, strict=True))
     rows = [
-        {"model": model, "group": group} | {method: _text(found.get((model, group, method))) for method in methods}
+        {"model": model, "group": group}
+        | {method: _format_cell(cell_of.get((model, group, method))) for method in methods}
         for model in models
+        # Stable: the mean over groups comes last, the groups stay in their order.
         for group in sorted(groups, key=lambda name: name.startswith("macro("))
     ]
     print_rows(["model", "group", *methods], rows)
-    for line in dict.fromkeys(_notes(cells)):
-        talk(line)
+    for line in dict.fromkeys(_iter_notes(cells)):
+        print_message(line)
 
 
-def _text(each: Cell | None) -> str:
-    """Return a value with its interval and the number of its rows; or why there is none."""
-    if each is None:
+def _format_cell(cell: MethodCell | None) -> str:
+    """Return a value with its interval and number of rows, or the reason why the method does not apply."""
+    if cell is None:
         return "–"
-    if each.value is None:
-        return f"– {each.reason}"
-    bounds = "" if each.low is None or each.high is None else f" [{each.low:.2f}, {each.high:.2f}]"
-    return "\n".join(filter(None, (f"{each.value:.3f}{bounds} n {each.n}", each.beside)))
+    # With the reason in the cell, since it differs from method to method.
+    if cell.value is None:
+        return f"– {cell.reason}"
+    bounds = "" if cell.low is None or cell.high is None else f" [{cell.low:.2f}, {cell.high:.2f}]"
+    return "\n".join(filter(None, (f"{cell.value:.3f}{bounds} n {cell.n}", cell.beside)))
 
 
-def _notes(cells: Sequence[Cell]) -> Iterator[str]:
-    for each in cells:
-        yield from (f"{each.method}: {note}" for note in each.notes)
-    yield from (each.signature for each in cells if each.signature and each.group == "all")
+def _iter_notes(cells: Sequence[MethodCell]) -> Iterator[str]:
+    for cell in cells:
+        yield from (f"{cell.method}: {note}" for note in cell.notes)
+    yield from (cell.signature for cell in cells if cell.signature and cell.group == "all")

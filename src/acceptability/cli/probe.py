@@ -1,4 +1,4 @@
-"""``acceptability probe``: which factors can be read off the layers of an encoder."""
+"""``acceptability probe``: which factors linear probes can read off the layers of an encoder."""
 
 from __future__ import annotations
 
@@ -8,134 +8,148 @@ from typing import Annotated
 
 import typer
 
-from acceptability.cli.shown import (
-    Json,
-    Marks,
-    Resamples,
-    SuiteColumns,
-    arguments,
-    loaded_suite,
+from acceptability.cli.console import (
+    JsonOption,
+    MarksOption,
+    ResamplesOption,
+    SuiteColumnsOption,
+    load_cli_suite,
     print_json,
+    print_message,
     print_rows,
-    progress_bar,
-    saved,
-    talk,
+    record_run,
+    show_progress,
 )
-from acceptability.errors import SpellingError
-from acceptability.probing import BAG_OF_WORDS, MAJORITY, ProbeScore, factors_of, probe
-from acceptability.report.rows import check_rows_file, write_sheet
-from acceptability.report.table import number
-from acceptability.store.runs import save_run
+from acceptability.errors import SpecError
+from acceptability.probing import MAJORITY, ProbeScore, probe_encoders
+from acceptability.report.terminal import format_number
+from acceptability.text.io import check_rows_file, write_spreadsheet
 
-Limit = Annotated[
-    int | None, typer.Option("--limit", help="Probe at most so many sentences of each group, whole items at random.")
+LimitOption = Annotated[
+    int | None,
+    typer.Option("--limit", help="The largest number of sentences per group; whole items are sampled at random."),
 ]
-Factors = Annotated[
+FactorsOption = Annotated[
     list[str] | None,
-    typer.Option("--factor", "-f", help="A tag to be told; by default all that vary within items."),
+    typer.Option("--factor", "-f", help="A tag to predict. Repeatable. Default: all that vary within items."),
 ]
-Csv = Annotated[Path | None, typer.Option("--csv", help="Write the rows into this file too.")]
+CsvOption = Annotated[Path | None, typer.Option("--csv", help="Also write the rows to this file.")]
 
 
 def command(
     suite: Annotated[str, typer.Argument(help="A suite of the catalog, or a file, whose tags are factors.")],
     model: Annotated[
         list[str] | None,
-        typer.Option("--model", "-m", help="masked:…, causal:…, classifier:…, a name, or glove:FILE."),
+        typer.Option(
+            "--model", "-m", help="An encoder: masked:…, causal:…, classifier:…, a name, or glove:FILE. Repeatable."
+        ),
     ] = None,
-    factor: Factors = None,
-    by: Annotated[str | None, typer.Option("--by", help="A tag: each group has probes of its own.")] = None,
+    factor: FactorsOption = None,
+    by: Annotated[
+        str | None, typer.Option("--by", help="A tag: probes are trained and tested within each of its groups.")
+    ] = None,
     held_out: Annotated[
-        str | None, typer.Option("--held-out", help="A tag: each group is tested by probes of all other groups.")
+        str | None,
+        typer.Option("--held-out", help="A tag: each of its groups is tested by probes trained on all the others."),
     ] = None,
-    layers: Annotated[str, typer.Option("--layers", help="Which layers: all, or numbers as 0,6,-1.")] = "all",
+    layers: Annotated[
+        str, typer.Option("--layers", help="The layers to probe: all, or numbers such as 0,6,-1.")
+    ] = "all",
     pooling: Annotated[
-        str, typer.Option("--pooling", help="What stands for a sentence: auto, first, last, mean or max.")
+        str, typer.Option("--pooling", help="The sentence vector over tokens: auto, first, last, mean or max.")
     ] = "auto",
-    control: Annotated[str, typer.Option("--control", help="The control task: words, items or none.")] = "words",
+    control: Annotated[
+        str, typer.Option("--control", help="The control task, a random property to predict: of words, items or none.")
+    ] = "words",
     baselines: Annotated[
-        bool, typer.Option("--baselines/--no-baselines", help="Show majority and bag-of-words beside the models.")
+        bool, typer.Option("--baselines/--no-baselines", help="Also probe the baselines majority and bag-of-words.")
     ] = True,
-    limit: Limit = None,
-    seed: Annotated[int, typer.Option("--seed", help="The seed of folds, control tasks and resampling.")] = 0,
-    resamples: Resamples = 1000,
-    columns: SuiteColumns = None,
-    marks: Marks = None,
-    csv: Csv = None,
-    as_json: Json = False,
+    limit: LimitOption = None,
+    seed: Annotated[
+        int, typer.Option("--seed", help="The seed of the folds, the control task and the resampling.")
+    ] = 0,
+    resamples: ResamplesOption = 1000,
+    columns: SuiteColumnsOption = None,
+    marks: MarksOption = None,
+    csv: CsvOption = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """Probe encoders for the factors of a suite: light classifiers on every layer, with control tasks and baselines."""
+    """Probe encoders for the factors of a suite: linear classifiers on each layer, with control tasks and baselines."""
+    # A file that cannot be written must be reported before the encoders run.
     if csv:
         check_rows_file(csv)
-    loaded, chosen = loaded_suite(suite, columns, marks), _layers(layers)
-    factors = factor or list(factors_of(loaded))
-    encoders = list(dict.fromkeys([*([MAJORITY, BAG_OF_WORDS] if baselines else []), *(model or [])]))
-    scores: list[ProbeScore] = []
-    with progress_bar() as tell:
-        for encoder in encoders:
-            scores += probe(
-                loaded,
-                encoder,
-                factors=factors,
-                by=by,
-                held_out=held_out,
-                layers=chosen,
-                pooling=pooling if encoder not in (MAJORITY, BAG_OF_WORDS) else "auto",
-                control=None if control == "none" else control,
-                limit=limit,
-                seed=seed,
-                resamples=resamples,
-                tell=tell,
-            )
-    rows = [each.row() for each in scores]
+    loaded, layer_numbers = load_cli_suite(suite, columns, marks), _parse_layers(layers)
+    with show_progress() as progress:
+        scores = probe_encoders(
+            loaded,
+            model or (),
+            baselines=baselines,
+            factors=factor or (),
+            by=by,
+            held_out=held_out,
+            layers=layer_numbers,
+            pooling=pooling,
+            control=None if control == "none" else control,
+            limit=limit,
+            seed=seed,
+            resamples=resamples,
+            progress=progress,
+        )
+    rows = [probe_score.row() for probe_score in scores]
     if csv:
-        write_sheet(csv, rows)
+        write_spreadsheet(csv, rows)
     if as_json:
         print_json(rows)
     else:
-        _show(scores)
-    saved(save_run("probe", arguments(), rows, [], [each.signature for each in scores]))
+        _print_scores(scores)
+    record_run("probe", rows, [probe_score.signature for probe_score in scores])
 
 
-def _layers(text: str) -> list[int] | None:
+def _parse_layers(text: str) -> list[int] | None:
+    # None stands for all layers, whose number only the encoder knows.
     if text == "all":
         return None
     try:
         return [int(part) for part in text.split(",")]
     except ValueError as error:
-        raise SpellingError(f"--layers {text!r}: expected all, or numbers as 0,6,-1") from error
+        raise SpecError(f"--layers {text!r}: expected all, or numbers such as 0,6,-1") from error
 
 
-def _show(scores: Sequence[ProbeScore]) -> None:
-    about = ["encoder", "layer", "factor", "group", "trained"]
-    header = [*about, "MCC", "accuracy", "control", "selectivity", "train", "test"]
-    shared = [name for name in ("group", "trained") if len({getattr(each, name) for each in scores}) == 1]
-    print_rows([name for name in header if name not in shared], [_row(each) for each in scores])
-    for line in dict.fromkeys(_notes(scores)):
-        talk(line)
+def _print_scores(scores: Sequence[ProbeScore]) -> None:
+    header = ["encoder", "layer", "factor", "group", "trained"]
+    header += ["MCC", "accuracy", "control", "selectivity", "train", "test"]
+    # A column with the same value in every row is left out, so that the table fits a terminal.
+    shared = [name for name in ("group", "trained") if len({getattr(probe_score, name) for probe_score in scores}) == 1]
+    print_rows([name for name in header if name not in shared], [_make_row(probe_score) for probe_score in scores])
+    for line in dict.fromkeys(_iter_notes(scores)):
+        print_message(line)
 
 
-def _row(each: ProbeScore) -> dict[str, object]:
-    bounds = "" if each.low is None or each.high is None else f" [{each.low:.2f}, {each.high:.2f}]"
+def _make_row(probe_score: ProbeScore) -> dict[str, object]:
+    bounds = (
+        ""
+        if probe_score.low is None or probe_score.high is None
+        else f" [{probe_score.low:.2f}, {probe_score.high:.2f}]"
+    )
     return {
-        "encoder": each.encoder,
-        "layer": each.layer,
-        "factor": each.factor,
-        "group": each.group,
-        "trained": each.trained,
-        "MCC": number(each.mcc) + bounds if each.mcc is not None else str(each.reason),
-        "accuracy": number(each.accuracy),
-        "control": number(each.control),
-        "selectivity": number(each.selectivity),
-        "train": each.train,
-        "test": each.test,
+        "encoder": probe_score.encoder,
+        "layer": probe_score.layer,
+        "factor": probe_score.factor,
+        "group": probe_score.group,
+        "trained": probe_score.trained,
+        "MCC": format_number(probe_score.mcc) + bounds if probe_score.mcc is not None else str(probe_score.reason),
+        "accuracy": format_number(probe_score.accuracy),
+        "control": format_number(probe_score.control),
+        "selectivity": format_number(probe_score.selectivity),
+        "train": probe_score.train,
+        "test": probe_score.test,
     }
 
 
-def _notes(scores: Sequence[ProbeScore]) -> Iterator[str]:
-    for each in scores:
-        yield from each.notes
-    if any(each.encoder == MAJORITY for each in scores):
-        yield "majority always says the most frequent value: its MCC is 0 by definition"
+def _iter_notes(scores: Sequence[ProbeScore]) -> Iterator[str]:
+    for probe_score in scores:
+        yield from probe_score.notes
+    if any(probe_score.encoder == MAJORITY for probe_score in scores):
+        yield "majority always predicts the most frequent value: its MCC is 0 by definition"
     yield "MCC of predicted and true values; control: the same for a random property of the same words"
     yield scores[-1].signature

@@ -8,112 +8,92 @@ from typing import Annotated
 
 import typer
 
-from acceptability.cli.shown import Json, print_data, print_json, talk
-from acceptability.errors import ReportError
-from acceptability.models import delivered
-from acceptability.report.again import with_suites
-from acceptability.report.browser import MOST
-from acceptability.report.gather import Material, gather
-from acceptability.report.rows import check_writable
-from acceptability.store.runs import Run
+from acceptability.cli.console import JsonOption, print_data, print_json, print_message
+from acceptability.report.page import (
+    MAX_PAIRS,
+    PaperFiles,
+    ReportHeading,
+    describe_models,
+    write_paper_files,
+    write_report,
+)
+from acceptability.report.report_data import attach_suites, load_report_data
+from acceptability.store.runs import SavedRun
 from acceptability.suites import load_suite
+from acceptability.text.io import check_writable
 from acceptability.types import Suite
 
-ReportFile = Annotated[
-    Path | None, typer.Option("--report", help="Write a report too: one HTML file that opens offline.")
+ReportFileOption = Annotated[
+    Path | None, typer.Option("--report", help="Also write a report: one HTML file that opens offline.")
 ]
 
 
 def command(
     runs: Annotated[
-        list[str], typer.Argument(help="Runs: an id (see `acceptability runs`), latest, a folder, or a JSON file.")
+        list[str],
+        typer.Argument(help="Runs: an id (see `acceptability runs`), latest, a folder, or a JSON file of rows."),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The HTML file.")] = Path("report.html"),
-    title: Annotated[str, typer.Option("--title", help="What stands at its head.")] = "Acceptability",
+    title: Annotated[str, typer.Option("--title", help="The title of the report.")] = "Acceptability",
     suite: Annotated[
-        list[str] | None, typer.Option("--suite", help="Where the sentences of a run are, if they are not found.")
+        list[str] | None,
+        typer.Option("--suite", help="A suite of the runs, if its sentences are not found automatically. Repeatable."),
     ] = None,
-    items: Annotated[int, typer.Option("--items", min=0, help="How many pairs the page holds at most.")] = MOST,
+    items: Annotated[
+        int, typer.Option("--items", min=0, help="The largest number of pairs in the item browser of the report.")
+    ] = MAX_PAIRS,
     figures: Annotated[
         Path | None, typer.Option("--figures", help="A folder for the figures as PDF, SVG and PNG.")
     ] = None,
     latex: Annotated[Path | None, typer.Option("--latex", help="A file for the tables in LaTeX (booktabs).")] = None,
     markdown: Annotated[Path | None, typer.Option("--markdown", help="A file for the tables in Markdown.")] = None,
-    csv: Annotated[Path | None, typer.Option("--csv", help="A folder for the rows of results and figures.")] = None,
-    bibtex: Annotated[Path | None, typer.Option("--bibtex", help="A file for what is to be cited.")] = None,
-    as_json: Json = False,
+    csv: Annotated[
+        Path | None, typer.Option("--csv", help="A folder for the rows of results and figures as CSV.")
+    ] = None,
+    bibtex: Annotated[
+        Path | None, typer.Option("--bibtex", help="A file for the references to cite, in BibTeX.")
+    ] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Make a report of saved runs: tables, figures and an item browser in one file, and files for a paper."""
+    # The figures of a large run take minutes to draw; a file that cannot be written must be reported before.
     for path in (out, latex, markdown, bibtex):
         check_report(path)
-    given = [load_suite(name) for name in suite or ()]
-    material = with_suites(gather(runs), given)
-    written = [_page(out, material, title, items=items)]
-    written += _for_paper(material, figures=figures, csv=csv)
-    written += _texts(material, {"latex": latex, "markdown": markdown, "bibtex": bibtex})
+    report_data = attach_suites(load_report_data(runs), [load_suite(name) for name in suite or ()])
+    heading = ReportHeading(title, models=describe_models(report_data))
+    paths = [write_report(out, heading, report_data, max_pairs=items)]
+    paths += write_paper_files(
+        report_data, PaperFiles(figures=figures, csv=csv, latex=latex, markdown=markdown, bibtex=bibtex)
+    )
     if as_json:
-        print_json({"files": [str(path) for path in written], "notes": list(material.notes)})
+        print_json({"files": [str(path) for path in paths], "notes": list(report_data.notes)})
     else:
-        for path in written:
+        for path in paths:
             print_data(f"{path}\n")
-    for note in material.notes:
-        talk(note)
+    for note in report_data.notes:
+        print_message(note)
 
 
 def check_report(path: Path | None) -> None:
-    """Refuse a file that could not be written, before any work is done for it."""
+    """Refuse a file that cannot be written, before hours are spent on its content."""
     if path:
         check_writable(path)
 
 
-def report_run(path: Path | None, run: Run, suites: Sequence[Suite], *, title: str = "", lead: str = "") -> None:
-    """Write the report of a run that was just made, where one is asked for."""
+def write_run_report(
+    path: Path | None, run: SavedRun, suites: Sequence[Suite], *, title: str = "", lead: str = ""
+) -> None:
+    """Write the report of a new run, and print its path and notes; nothing without a path.
+
+    Args:
+        suites: The suites of the run, which are loaded already.
+        title: The title of the report; by default the name of the command.
+        lead: A sentence or two below the title.
+    """
     if path is None:
         return
-    material = with_suites(gather([str(run.folder)]), suites)
-    for note in material.notes:
-        talk(note)
-    talk(f"report: {_page(path, material, title or run.command.capitalize(), lead=lead)}")
-
-
-def _page(path: Path, material: Material, title: str, *, lead: str = "", items: int = MOST) -> Path:
-    # Jinja2 and what draws are loaded when a page is wanted.
-    from acceptability.report.page import Heading, write_report
-
-    named = {str(row["model"]) for row in material.results}
-    models = [(each.name, f"{each.about} ({each.licence})") for each in delivered().values() if each.name in named]
-    return write_report(path, Heading(title, lead, models), material, most=items)
-
-
-def _for_paper(material: Material, *, figures: Path | None, csv: Path | None) -> list[Path]:
-    """Write figures and rows into their folders."""
-    from acceptability.report.drawing import can_draw, figures_of, write_figures
-    from acceptability.report.sheets import write_sheets
-
-    if not (figures or csv):
-        return []
-    drawn = figures_of(material) if figures or can_draw() else []
-    return [*(write_figures(figures, drawn) if figures else []), *(write_sheets(csv, material, drawn) if csv else [])]
-
-
-def _texts(material: Material, files: dict[str, Path | None]) -> list[Path]:
-    """Write the tables and the references."""
-    from acceptability.report.cited import bibtex
-    from acceptability.report.grids import grids
-    from acceptability.report.latex import latex
-    from acceptability.report.markdown import markdown
-
-    makers = {
-        "latex": lambda: latex(grids(material)),
-        "markdown": lambda: markdown(grids(material)),
-        "bibtex": lambda: bibtex(material),
-    }
-    return [_write(path, makers[kind]()) for kind, path in files.items() if path]
-
-
-def _write(path: Path, text: str) -> Path:
-    try:
-        path.write_text(text, encoding="utf-8", errors="backslashreplace")
-    except OSError as error:
-        raise ReportError(f"cannot write {path}: {error.strerror}") from error
-    return path.resolve()
+    report_data = attach_suites(load_report_data([str(run.folder)]), suites)
+    for note in report_data.notes:
+        print_message(note)
+    heading = ReportHeading(title or run.command.capitalize(), lead, describe_models(report_data))
+    print_message(f"report: {write_report(path, heading, report_data)}")

@@ -1,4 +1,4 @@
-"""``acceptability restarts``: a classifier taught from several seeds, and what the runs reach."""
+"""``acceptability restarts``: a classifier trained from several seeds, and the scores that the runs reach."""
 
 from __future__ import annotations
 
@@ -6,177 +6,206 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from acceptability import registry
-from acceptability.cli.shown import (
-    Address,
-    EngineName,
-    Json,
-    Resamples,
-    arguments,
-    bootstrap,
-    chosen_engine,
+from acceptability.cli.console import (
+    AddressOption,
+    EngineOption,
+    JsonOption,
+    ResamplesOption,
     fail,
+    load_cli_engine,
+    make_bootstrap,
     print_data,
     print_json,
+    print_message,
     print_rows,
-    progress_bar,
-    saved,
-    talk,
+    record_run,
+    show_progress,
 )
-from acceptability.errors import SpellingError
-from acceptability.spelling import read
-from acceptability.store.runs import save_run
+from acceptability.errors import SpecError
+from acceptability.specs import parse_spec
 from acceptability.suites import load_suite
-from acceptability.train.classifiers.restarts import FAILED, FINISHED, Run, chosen, failures, restarts, sampler
-from acceptability.train.classifiers.summaries import Summary, check_both_labels, summaries
-from acceptability.train.options import read_options
-from acceptability.train.tick import Tell, Tick
+from acceptability.train.classifiers.random_restarts import (
+    FAILED,
+    FINISHED,
+    RestartRun,
+    RestartSuiteSummary,
+    check_both_labels,
+    describe_failures,
+    run_restarts_from_options,
+    select_best_run,
+    summarise_runs,
+)
+from acceptability.train.recipe import TrainingProgress, TrainingProgressCallback
 
 
 def command(
     kind: Annotated[str, typer.Argument(help="The recipe of a classifier; `acceptability recipes` lists them.")],
     data: Annotated[
-        list[str], typer.Option("--data", help="Labelled sentences to learn from: a suite such as cola/train, a table.")
+        list[str],
+        typer.Option("--data", help="Labelled training sentences: a suite such as cola/train, or a table. Repeatable."),
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The folder for the runs: each lies in KIND-SEED.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The folder for the runs: each has a subfolder KIND-SEED.")],
     on: Annotated[
-        list[str] | None, typer.Option("--on", help="A labelled suite or table to report on; it chooses nothing.")
+        list[str] | None,
+        typer.Option(
+            "--on", help="A labelled suite or table to report on; the choice among runs ignores it. Repeatable."
+        ),
     ] = None,
-    runs: Annotated[int, typer.Option("--runs", help="How many runs there are.")] = 20,
+    runs: Annotated[int, typer.Option("--runs", help="The number of runs.")] = 20,
     search: Annotated[
-        bool, typer.Option("--search", help="Let each run draw its hyper-parameters; what --set says stays.")
+        bool, typer.Option("--search", help="Draw the hyperparameters of each run at random, except those of --set.")
     ] = False,
     workers: Annotated[
-        int | None, typer.Option("--workers", help="How many runs work at once; on this machine 1 unless said.")
+        int | None,
+        typer.Option("--workers", help="The number of runs in parallel. Default: 1, or on a cluster all that fit."),
     ] = None,
-    engine: EngineName = "local",
-    address: Address = None,
+    engine: EngineOption = "local",
+    address: AddressOption = None,
     options: Annotated[
-        list[str] | None, typer.Option("--set", "-s", help="An option of the recipe, as hidden=100; seed is the first.")
+        list[str] | None,
+        typer.Option(
+            "--set",
+            "-s",
+            help="An option of the recipe, such as hidden=100; seed is that of the first run. Repeatable.",
+        ),
     ] = None,
     licence: Annotated[
-        str, typer.Option("--licence", help="What the models' cards say of the rights in the text.")
+        str, typer.Option("--licence", help="For the model cards: the rights in the training data.")
     ] = "",
-    resamples: Resamples = 1000,
-    as_json: Json = False,
+    resamples: ResamplesOption = 1000,
+    as_json: JsonOption = False,
 ) -> None:
-    """Teach a classifier from several seeds: mean (std), best, chosen one and majority vote on labelled suites.
+    """Train a classifier from several seeds: mean (std), best run, chosen run and majority vote on labelled suites.
 
-    Finished runs are not taught again, so that the same command goes on after a stop. The run that is chosen is the one
-    with the highest MCC on the tenth of --data that is held out.
+    Finished runs are not trained again, so that the same command resumes after a stop. The chosen run is the one with
+    the highest MCC on the tenth of --data that is held out.
     """
-    recipe: Any = read_options(registry.find("recipe", kind), options or [])
-    _check(kind, recipe, workers, engine)
-    runner = chosen_engine(engine, address)
-    suites, how = [load_suite(name) for name in on or []], bootstrap(resamples, "", 0)
+    if workers is not None and "workers" in parse_spec(engine).options:
+        raise SpecError(f"--engine {engine} already sets the number of workers: omit --workers")
+    runner, bootstrap = load_cli_engine(engine, address), make_bootstrap(resamples, "", 0)
+    suites = [load_suite(name) for name in on or []]
+    # Checked before the training, which may take days; the suites are needed only after it.
     for suite in suites:
         check_both_labels(suite)
-    draw = sampler(recipe, [each.partition("=")[0].strip() for each in options or []]) if search else None
-    with _bars() as tell:
-        ended = restarts(
-            recipe, data, out, runs=runs, workers=workers, engine=runner, search=draw, licence=licence, tell=tell
+    with _progress_bars() as progress_callback:
+        finished = run_restarts_from_options(
+            kind,
+            data,
+            out,
+            options=options or (),
+            search=search,
+            runs=runs,
+            workers=workers,
+            engine=runner,
+            licence=licence,
+            progress=progress_callback,
         )
-    for line in _lines(ended):
-        talk(line)
-    problem = failures(ended)
-    taught = [each for each in ended if each.told is not None]
-    if not taught:
+    for line in _describe_runs(finished):
+        print_message(line)
+    problem = describe_failures(finished)
+    trained = [run for run in finished if run.metadata is not None]
+    # There is nothing to summarise; the reasons of all failures are the error.
+    if not trained:
         fail(str(problem))
-    with progress_bar() as progress:
-        found = summaries(taught, suites, bootstrap=how, progress=progress)
-    _print(ended, found, as_json)
-    saved(save_run("restarts", arguments(), [each.row() for each in found], [], [each.signature for each in found]))
+    with show_progress() as progress:
+        summaries = summarise_runs(trained, suites, bootstrap=bootstrap, progress=progress)
+    _print_summaries(finished, summaries, as_json)
+    record_run("restarts", [summary.row() for summary in summaries], [summary.signature for summary in summaries])
+    # After the results of the other runs, which are of use although some failed.
     if problem:
         fail(problem)
 
 
-def _check(kind: str, recipe: Any, workers: int | None, engine: str) -> None:
-    if getattr(recipe, "reads", "text") != "labels":
-        raise SpellingError(f"{kind} learns from text, and restarts are of classifiers: see `acceptability train`")
-    if workers is not None and "workers" in read(engine).options:
-        raise SpellingError(f"--engine {engine} says how many workers there are; leave --workers away")
-
-
-def _lines(runs: Sequence[Run]) -> Iterator[str]:
-    for each in runs:
-        if each.told is None:
-            yield f"{each.name}: {FAILED}: {each.problem}"
+def _describe_runs(runs: Sequence[RestartRun]) -> Iterator[str]:
+    for run in runs:
+        if run.metadata is None:
+            yield f"{run.name}: {FAILED}: {run.problem}"
         else:
-            yield f"{each.name}: held-out MCC {each.held['mcc']:.4f}, accuracy {each.held['accuracy']:.4f}"
+            scores = run.held_out_scores
+            yield f"{run.name}: held-out MCC {scores['mcc']:.4f}, accuracy {scores['accuracy']:.4f}"
 
 
-def _print(runs: Sequence[Run], found: Sequence[Summary], as_json: bool) -> None:
-    best = chosen(runs)
+def _print_summaries(runs: Sequence[RestartRun], summaries: Sequence[RestartSuiteSummary], as_json: bool) -> None:
+    best = select_best_run(runs)
     if as_json:
         print_json(
             {
-                "runs": [_run_row(each) for each in runs],
-                "chosen": best.spelling,
-                "results": [each.row() for each in found],
+                "runs": [_make_run_row(run) for run in runs],
+                "chosen": best.spec,
+                "results": [summary.row() for summary in summaries],
             }
         )
         return
-    if found:
-        print_rows([*_cells(found[0])], [_cells(each) for each in found])
-        for note in dict.fromkeys(f"{each.suite}: {note}" for each in found for note in each.notes):
-            talk(note)
+    if summaries:
+        rows = [_make_summary_row(summary) for summary in summaries]
+        print_rows([*rows[0]], rows)
+        for note in dict.fromkeys(f"{summary.suite}: {note}" for summary in summaries for note in summary.notes):
+            print_message(note)
     else:
-        print_data(f"{best.spelling}\n")
-    talk(f"chosen by the MCC on held-out sentences: {best.spelling}")
+        print_data(f"{best.spec}\n")
+    print_message(f"chosen by the MCC on held-out sentences: {best.spec}")
 
 
-def _run_row(run: Run) -> dict[str, object]:
+def _make_run_row(run: RestartRun) -> dict[str, object]:
     return {
         "seed": run.seed,
         "folder": str(run.folder),
         "problem": run.problem,
-        "recipe": run.told["recipe"] if run.told else None,
-        "held out": dict(run.held) if run.told else None,
-        "seconds": run.told["seconds"] if run.told else None,
+        "recipe": run.metadata["recipe"] if run.metadata else None,
+        "held out": dict(run.held_out_scores) if run.metadata else None,
+        "seconds": run.metadata["seconds"] if run.metadata else None,
     }
 
 
-def _cells(each: Summary) -> dict[str, object]:
-    std = "" if each.std is None else f" ({each.std:.3f})"
-    interval = "" if each.low is None else f" [{each.low:.3f}, {each.high:.3f}]"
+def _make_summary_row(summary: RestartSuiteSummary) -> dict[str, object]:
+    std = "" if summary.std is None else f" ({summary.std:.3f})"
+    interval = "" if summary.low is None else f" [{summary.low:.3f}, {summary.high:.3f}]"
     return {
-        "suite": each.suite,
-        "measure": each.measure,
-        "mean (std)": f"{each.mean:.3f}{std}",
-        f"best of {each.runs} on this set": f"{each.max:.3f} (seed {each.max_seed})",
-        "chosen by held-out MCC": f"{each.chosen:.3f} (seed {each.chosen_seed})",
-        f"majority of {each.runs} [95% interval]": f"{each.ensemble:.3f}{interval}",
+        "suite": summary.suite,
+        "measure": summary.measure,
+        "mean (std)": f"{summary.mean:.3f}{std}",
+        # The header says on what the best was chosen: a maximum over runs on the reported set itself is too high.
+        f"best of {summary.runs} on this set": f"{summary.max:.3f} (seed {summary.max_seed})",
+        "chosen by held-out MCC": f"{summary.chosen:.3f} (seed {summary.chosen_seed})",
+        f"majority of {summary.runs} [95% interval]": f"{summary.ensemble:.3f}{interval}",
     }
 
 
 @contextmanager
-def _bars() -> Iterator[Tell]:
-    """Show on stderr a bar for all runs, and one for each that is at work; yield what moves them."""
+def _progress_bars() -> Iterator[TrainingProgressCallback]:
+    """Show on stderr a bar for all runs and one for each active run; yield the callback that updates them."""
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[about]}"), TimeRemainingColumn())
     bars = Progress(*columns, console=Console(stderr=True))
     tasks: dict[str, TaskID] = {}
 
-    def tell(tick: Tick) -> None:
-        name, _, stage = tick.stage.partition(": ")
+    def update_bar(progress: TrainingProgress) -> None:
+        # The stage is "RUN: STAGE" for one run, and "runs" for the number of finished ones.
+        name, _, stage = progress.stage.partition(": ")
         if stage in (FINISHED, FAILED):
             if name in tasks:
                 bars.remove_task(tasks.pop(name))
             return
         if name not in tasks:
-            tasks[name] = bars.add_task(name, total=tick.total, about="")
-        loss = "" if tick.loss is None else f", loss {tick.loss:.3f}"
-        about = f"{stage}{loss}" if stage else f"{tick.done} of {tick.total}"
-        bars.update(tasks[name], completed=tick.done, total=tick.total, about=about)
+            # Started at the first report, so that an error in the options is not preceded by empty lines.
+            bars.start()
+            tasks[name] = bars.add_task(name, total=progress.total, about="")
+        loss = "" if progress.loss is None else f", loss {progress.loss:.3f}"
+        about = f"{stage}{loss}" if stage else f"{progress.done} of {progress.total}"
+        bars.update(tasks[name], completed=progress.done, total=progress.total, about=about)
 
     try:
-        with bars, redirect_stdout(sys.stderr):
-            yield tell
+        with redirect_stdout(sys.stderr):
+            yield update_bar
     except KeyboardInterrupt:
-        talk("stopped; the same command keeps the runs that are finished and goes on with the others")
+        bars.stop()
+        print_message("stopped; the same command keeps the runs that are finished and resumes the others")
         raise
+    finally:
+        if tasks:
+            bars.stop()

@@ -1,179 +1,134 @@
-"""``acceptability score``: one number for each sentence of a suite."""
+"""``acceptability score``: one number for each sentence of a suite, or the output of the model for each part of it."""
 
 from __future__ import annotations
 
 import io
 import json
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from acceptability import __version__
-from acceptability.cli.shown import (
-    Address,
-    Dtype,
-    EngineName,
-    Json,
-    Marks,
-    Region,
-    SuiteColumns,
-    arguments,
-    chosen_engine,
-    loaded_suite,
+from acceptability.api.scoring import PrecisionDifference, compare_precisions, score_rows
+from acceptability.cli.console import (
+    AddressOption,
+    DtypeOption,
+    EngineOption,
+    JsonOption,
+    MarksOption,
+    RegionOption,
+    SuiteArgument,
+    SuiteColumnsOption,
+    load_cli_engine,
+    load_cli_suite,
     print_data,
     print_json,
-    progress_bar,
-    saved,
-    talk,
+    print_message,
+    record_run,
+    show_progress,
 )
-from acceptability.errors import ReportError, SpellingError
-from acceptability.models import in_precision, load_model
-from acceptability.precision import Difference, precision_differences
-from acceptability.regions import region_logprobs
-from acceptability.report.rows import check_writable, write_table
-from acceptability.scoring import score, tokens
-from acceptability.signature import sign
-from acceptability.store.runs import save_run
-from acceptability.types import LabelScores, Said, Sentence
-from acceptability.words import words
+from acceptability.errors import ReportError, SpecError
+from acceptability.models import set_spec_dtype
+from acceptability.text.io import check_writable, write_table
 
-_FORMATS = (".csv", ".tsv", ".jsonl")
+_SUFFIXES = (".csv", ".tsv", ".jsonl")
 
 
 def command(
-    suite: str,
-    model: str,
-    reduce: Annotated[str | None, typer.Option("--reduce", "-r", help="A reduction; default lp or log_odds.")] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Write the rows to this .csv, .tsv or .jsonl.")] = None,
-    by_token: Annotated[bool, typer.Option("--tokens", help="One row a token instead of one a sentence.")] = False,
-    by_word: Annotated[bool, typer.Option("--words", help="One row a word instead of one a sentence.")] = False,
-    by_region: Annotated[bool, typer.Option("--regions", help="One row a region instead of one a sentence.")] = False,
-    region: Region = None,
-    dtype: Dtype = None,
-    precisions: Annotated[
-        bool, typer.Option("--precisions", help="Say also how far scores in lower precisions are from float32.")
+    suite: SuiteArgument,
+    model: Annotated[str, typer.Argument(help="A model: KIND:PATH(option=value), or a name.")],
+    reduce: Annotated[
+        str | None,
+        typer.Option("--reduce", "-r", help="The reduction. Default: lp, or log_odds for a classifier."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Write the rows to this .csv, .tsv or .jsonl file.")] = None,
+    by_token: Annotated[bool, typer.Option("--tokens", help="One row per token instead of one per sentence.")] = False,
+    by_word: Annotated[bool, typer.Option("--words", help="One row per word instead of one per sentence.")] = False,
+    by_region: Annotated[
+        bool, typer.Option("--regions", help="One row per region instead of one per sentence.")
     ] = False,
-    engine: EngineName = "local",
-    address: Address = None,
-    columns: SuiteColumns = None,
-    marks: Marks = None,
-    as_json: Json = False,
+    region: RegionOption = None,
+    dtype: DtypeOption = None,
+    precisions: Annotated[
+        bool, typer.Option("--precisions", help="Also report how far scores in lower precisions differ from float32.")
+    ] = False,
+    engine: EngineOption = "local",
+    address: AddressOption = None,
+    columns: SuiteColumnsOption = None,
+    marks: MarksOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Score every sentence of a suite with a model."""
-    if out and out.suffix.lower() not in _FORMATS:
-        raise SpellingError(f"--out {out}: expected a name that ends in {', '.join(_FORMATS)}")
     if out and as_json:
-        raise SpellingError("--json prints rows and --out writes them: choose one")
+        raise SpecError("--json prints rows and --out writes them: choose one")
     if out:
-        check_writable(out)
-    if (by_token or by_word or by_region) and (reduce or region or precisions):
-        raise SpellingError(
-            "--tokens, --words and --regions give what the model said itself; "
-            "leave --reduce, --region and --precisions away"
+        _check_out(out)
+    parts = [
+        name
+        for name, is_chosen in (("token", by_token), ("word", by_word), ("region", by_region))
+        if is_chosen
+    ]  # fmt: skip
+    if parts and (reduce or region or precisions):
+        raise SpecError(
+            "--tokens, --words and --regions print the model's output itself: omit --reduce, --region and --precisions"
         )
-    if by_token + by_word + by_region > 1:
-        raise SpellingError("--tokens, --words and --regions: choose one")
+    if len(parts) > 1:
+        raise SpecError("--tokens, --words and --regions: choose one")
     if precisions and dtype:
-        raise SpellingError("--precisions takes them all; leave --dtype away")
-    model = in_precision(model, dtype) if dtype else model
-    runner = chosen_engine(engine, address)
-    loaded = loaded_suite(suite, columns, marks)
-    with progress_bar() as progress:
-        if by_token or by_word or by_region:
-            rows_of = _token_rows if by_token else _word_rows if by_word else _region_rows
-            rows = [row for each in tokens(loaded, model, engine=runner, progress=progress) for row in rows_of(*each)]
-            giver = load_model(model).signature
-        else:
-            scores = score(loaded, model, reduce, region=region, engine=runner, progress=progress)
-            rows = [{"sentence_id": each.id, "text": each.text, "score": scores[each.id]} for each in loaded.sentences]
-            giver = scores.signature
-    signature = sign("score", {"suite": loaded.signature, "model": giver, "acceptability": __version__})
-    _write(rows, out, as_json)
-    talk(signature)
+        raise SpecError("--precisions compares all precisions: omit --dtype")
+    model = set_spec_dtype(model, dtype) if dtype else model
+    runner, loaded = load_cli_engine(engine, address), load_cli_suite(suite, columns, marks)
+    per = parts[0] if parts else "sentence"
+    with show_progress() as progress:
+        scores = score_rows(loaded, model, reduce, per=per, region=region, engine=runner, progress=progress)
+    _write_rows(scores.rows, out, as_json)
+    print_message(scores.signature)
     if precisions:
-        with progress_bar() as progress:
-            found = precision_differences(loaded, model, reduce, progress=progress)
-        for each in found:
-            talk(_difference(each))
-    saved(save_run("score", arguments(), rows, [], [signature]))
+        with show_progress() as progress:
+            # After the scores, so that these are printed even if a lower precision fails.
+            differences = compare_precisions(loaded, model, reduce, progress=progress)
+        for difference in differences:
+            print_message(_describe_difference(difference))
+    record_run("score", scores.rows, [scores.signature])
 
 
-def _token_rows(sentence: Sentence, said: Said) -> list[dict[str, object]]:
-    about: dict[str, object] = {"sentence_id": sentence.id}
-    if isinstance(said, LabelScores):
-        names = ("unacceptable", "acceptable")
-        return [about | {"label": name, "logit": logit} for name, logit in zip(names, said.logits, strict=True)]
-    return [
-        about | {"token": token, "start": start, "end": end, "logprob": float(logprob)}
-        for token, (start, end), logprob in zip(said.tokens, said.offsets, said.logprobs.tolist(), strict=True)
-    ]
+def _check_out(out: Path) -> None:
+    if out.suffix.lower() not in _SUFFIXES:
+        raise SpecError(f"--out {out}: expected a name that ends in {', '.join(_SUFFIXES)}")
+    # Scoring may take hours, and a folder that does not exist must be reported before.
+    check_writable(out)
 
 
-def _word_rows(sentence: Sentence, said: Said) -> list[dict[str, object]]:
-    if isinstance(said, LabelScores):
-        raise SpellingError("--words: a classifier says nothing of single words; leave it away")
-    return [
-        {
-            "sentence_id": sentence.id,
-            "word": word.text,
-            "start": word.span[0],
-            "end": word.span[1],
-            "logprob": word.logprob,
-            "surprisal_bits": None if word.logprob is None else -word.logprob / math.log(2),
-        }
-        for word in words(said)
-    ]
-
-
-def _region_rows(sentence: Sentence, said: Said) -> list[dict[str, object]]:
-    if isinstance(said, LabelScores):
-        raise SpellingError("--regions: a classifier says nothing of regions; leave it away")
-    if not sentence.regions:
-        raise SpellingError(f"--regions: sentence {sentence.id!r} has no regions; leave it away")
-    given = region_logprobs(sentence, said)
-    return [
-        {
-            "sentence_id": f"{sentence.id}#{name}",
-            "text": sentence.text[start:end],
-            "start": start,
-            "end": end,
-            "score": given.get(name),
-            "surprisal_bits": -given[name] / math.log(2) if name in given else None,
-        }
-        for name, (start, end) in sentence.regions.items()
-    ]
-
-
-def _difference(each: Difference) -> str:
+def _describe_difference(difference: PrecisionDifference) -> str:
     return (
-        f"{each.dtype} against {each.against}: largest difference {each.largest:.4g} (sentence {each.sentence}), "
-        f"mean {each.mean:.4g}; {each.changed} of {each.contrasts} contrasts are decided otherwise"
+        f"{difference.dtype} against {difference.against}: largest difference {difference.largest:.4g} "
+        f"(sentence {difference.sentence}), mean {difference.mean:.4g}; "
+        f"{difference.changed} of {difference.contrasts} contrasts are decided otherwise"
     )
 
 
-def _write(rows: Sequence[Mapping[str, object]], out: Path | None, as_json: bool) -> None:
+def _write_rows(rows: Sequence[Mapping[str, object]], out: Path | None, as_json: bool) -> None:
     if out is None and as_json:
         print_json(rows)
     elif out is None:
-        print_data(_delimited(rows, "\t"))
+        print_data(_format_delimited(rows, "\t"))
     else:
         try:
-            out.write_text(_formatted(rows, out.suffix.lower()), encoding="utf-8", newline="\n")
+            # The same bytes on every system: text files on Windows would otherwise get carriage returns.
+            out.write_text(_format_rows(rows, out.suffix.lower()), encoding="utf-8", newline="\n")
         except OSError as error:
             raise ReportError(f"cannot write {out}: {error.strerror}") from error
-        talk(f"{len(rows)} rows written to {out}")
+        print_message(f"{len(rows)} rows written to {out}")
 
 
-def _formatted(rows: Sequence[Mapping[str, object]], ending: str) -> str:
-    if ending == ".jsonl":
+def _format_rows(rows: Sequence[Mapping[str, object]], suffix: str) -> str:
+    if suffix == ".jsonl":
         return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    return _delimited(rows, "," if ending == ".csv" else "\t")
+    return _format_delimited(rows, "," if suffix == ".csv" else "\t")
 
 
-def _delimited(rows: Sequence[Mapping[str, object]], delimiter: str) -> str:
+def _format_delimited(rows: Sequence[Mapping[str, object]], delimiter: str) -> str:
     out = io.StringIO()
     write_table(out, rows, list(rows[0]), delimiter)
     return out.getvalue()

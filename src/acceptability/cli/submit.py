@@ -1,4 +1,4 @@
-"""``acceptability submit``: files of predictions for test sets whose labels are kept elsewhere."""
+"""``acceptability submit``: files of predictions for benchmarks with secret test labels."""
 
 from __future__ import annotations
 
@@ -7,58 +7,60 @@ from typing import Annotated
 
 import typer
 
-from acceptability.cli.shown import (
-    Address,
-    EngineName,
-    Json,
-    Models,
-    arguments,
-    chosen_engine,
+from acceptability.api.submission import submit
+from acceptability.cli.console import (
+    AddressOption,
+    EngineOption,
+    JsonOption,
+    ModelsOption,
+    load_cli_engine,
     print_data,
     print_json,
-    progress_bar,
-    saved,
-    talk,
+    print_message,
+    record_run,
+    show_progress,
 )
-from acceptability.errors import UnknownName
-from acceptability.store.runs import save_run
-from acceptability.submitting import predictions, read_test_set, write_predictions
-
-_KNOWN = ("cola",)
 
 
 def command(
-    benchmark: Annotated[str, typer.Argument(help="Whose test sets they are: cola.")],
-    model: Models,
+    benchmark: Annotated[str, typer.Argument(help="The benchmark of the test sets: cola.")],
+    model: ModelsOption,
     test: Annotated[
-        list[Path], typer.Option("--test", help="The test set: GLUE's test.tsv, or one of Kaggle's two .tsv files.")
+        list[Path],
+        typer.Option("--test", help="A test set: GLUE's test.tsv, or one of Kaggle's two .tsv files. Repeatable."),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder for the files of predictions.")],
     threshold: Annotated[
-        float | None, typer.Option("--threshold", help="A score above it means acceptable; a classifier has 0.")
+        float | None,
+        typer.Option(
+            "--threshold", help="Scores above it mean acceptable. Default: 0 for the log-odds of a classifier."
+        ),
     ] = None,
-    reduce: Annotated[str | None, typer.Option("--reduce", "-r", help="A reduction; default lp or log_odds.")] = None,
-    engine: EngineName = "local",
-    address: Address = None,
-    as_json: Json = False,
+    reduce: Annotated[
+        str | None,
+        typer.Option("--reduce", "-r", help="The reduction. Default: lp, or log_odds for a classifier."),
+    ] = None,
+    engine: EngineOption = "local",
+    address: AddressOption = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """Write what GLUE and Kaggle take as predictions for CoLA; several models vote, and a tie means unacceptable."""
-    if benchmark not in _KNOWN:
-        raise UnknownName("benchmark", benchmark, _KNOWN, hint="There is cola.")
-    tests, runner = [read_test_set(path) for path in test], chosen_engine(engine, address)
-    with progress_bar() as progress:
-        found = [
-            predictions(each, model, threshold=threshold, reduce=reduce, engine=runner, progress=progress)
-            for each in tests
-        ]
-    paths = write_predictions(found, out)
-    rows = [each.row() | {"file": str(path)} for each, path in zip(found, paths, strict=True)]
+    """Write predictions for CoLA as GLUE and Kaggle take them; several models vote, and a tie means unacceptable."""
+    runner = load_cli_engine(engine, address)
+    with show_progress() as progress:
+        written = submit(
+            benchmark, model, test, out, threshold=threshold, reduce=reduce, engine=runner, progress=progress
+        )
+    rows = [predictions.row() | {"file": str(path)} for path, predictions in written]
     if as_json:
         print_json(rows)
-    for each, path in zip(found, paths, strict=True):
+    for path, predictions in written:
         if not as_json:
             print_data(f"{path}\n")
-        talk(f"{len(each.labels):,} predictions for {each.test.layout.name}, {sum(each.labels.values()):,} acceptable")
-        for note in (*each.notes, each.signature):
-            talk(note)
-    saved(save_run("submit", arguments(), rows, [], [each.signature for each in found]))
+        accepted = sum(predictions.labels.values())
+        print_message(
+            f"{len(predictions.labels):,} predictions for {predictions.test.submission_format.name}, "
+            f"{accepted:,} acceptable"
+        )
+        for note in (*predictions.notes, predictions.signature):
+            print_message(note)
+    record_run("submit", rows, [predictions.signature for _, predictions in written])

@@ -1,4 +1,4 @@
-"""``acceptability suites``: what there is, where it comes from, and whether it is whole."""
+"""``acceptability suites``: list, show, fetch, verify, check, pair and export suites."""
 
 from __future__ import annotations
 
@@ -7,34 +7,46 @@ from typing import Annotated
 
 import typer
 
-from acceptability.cli.shown import Json, Marks, SuiteColumns, loaded_suite, print_json, print_rows, say, talk
-from acceptability.errors import ReportError, SpellingError, SuiteError
-from acceptability.review import review
-from acceptability.suites import Entry, catalog, load_suite
-from acceptability.suites.catalog import entries, known_entries
-from acceptability.suites.fetch import fetch as fetch_files
-from acceptability.suites.fetch import is_here
-from acceptability.suites.fetch import verify as verify_files
-from acceptability.suites.notation import write_notation
-from acceptability.suites.pairing import paired
-from acceptability.suites.tables import write_jsonl
+from acceptability.api.review import detect_language, review
+from acceptability.cli.console import (
+    JsonOption,
+    MarksOption,
+    SuiteColumnsOption,
+    load_cli_suite,
+    print_json,
+    print_line,
+    print_message,
+    print_rows,
+)
+from acceptability.errors import SpecError, SuiteError
+from acceptability.suites import CatalogEntry, load_catalog, load_suite, write_suite
+from acceptability.suites.catalog import fetch_files, find_entries, is_available, require_entries, verify_files
+from acceptability.suites.pairing import pair_within_items
 from acceptability.types import Suite
 
 app = typer.Typer(help="List, show, fetch, verify, check, pair and export suites.", invoke_without_command=True)
-Out = Annotated[Path, typer.Option("--out", help="The file to write: .jsonl, or .txt for linguists' notation.")]
+OutOption = Annotated[
+    Path, typer.Option("--out", help="The file to write: .jsonl, or .txt for the notation of linguists.")
+]
+NameArgument = Annotated[str, typer.Argument(help="A suite of the catalog, or a file.")]
+CatalogNameArgument = Annotated[str, typer.Argument(help="A suite of the catalog, or a group of suites such as cola.")]
+
+_MAX_EXAMPLE_IDS = 8
+_MAX_FILES = 6
 
 
 @app.callback()
-def listed(context: typer.Context, as_json: Json = False) -> None:
+def list_suites(context: typer.Context, as_json: JsonOption = False) -> None:
     """List every suite, with its counts."""
     if context.invoked_subcommand:
+        # Typer would drop it silently, and print a table to a program that expects JSON.
         if as_json:
-            raise SpellingError(f"write --json after the command: suites {context.invoked_subcommand} … --json")
+            raise SpecError(f"write --json after the command: suites {context.invoked_subcommand} … --json")
         return
     rows = [
         {"id": entry.id, "sentences": entry.sentences, "contrasts": entry.contrasts}
         | {"language": entry.language, "licence": entry.licence, "title": entry.title}
-        for entry in catalog()
+        for entry in load_catalog()
     ]
     if as_json:
         print_json(rows)
@@ -43,39 +55,48 @@ def listed(context: typer.Context, as_json: Json = False) -> None:
 
 
 @app.command()
-def show(name: str, columns: SuiteColumns = None, marks: Marks = None, as_json: Json = False) -> None:
-    """Show what is known of a suite: source, licence, quirks, tags, regions, a first sentence."""
-    about = [_about(entry) for entry in entries(name)]
-    if not about:
-        about = [_of_file(name, loaded_suite(name, columns, marks))]
+def show(
+    name: NameArgument, columns: SuiteColumnsOption = None, marks: MarksOption = None, as_json: JsonOption = False
+) -> None:
+    """Show the metadata of a suite: source, licence, quirks, tags, regions, and its first sentence."""
+    descriptions = [_describe_entry(entry) for entry in find_entries(name)]
+    if not descriptions:
+        # Not in the catalog: a file, or part of a suite.
+        descriptions = [_describe_file(name, load_cli_suite(name, columns, marks))]
     if as_json:
-        print_json(about)
+        print_json(descriptions)
         return
-    for each in about:
-        for key, value in each.items():
+    for description in descriptions:
+        for key, value in description.items():
             for line in value if isinstance(value, list) else [value]:
-                say(f"{key + ':':<12} {line}")
+                print_line(f"{key + ':':<12} {line}")
         print()
 
 
 @app.command()
-def fetch(name: str, as_json: Json = False) -> None:
-    """Download the files of a suite that are not on this machine, check them, and keep them."""
-    found = {entry.id: [str(path) for path in fetch_files(entry)] for entry in known_entries(name)}
+def fetch(name: CatalogNameArgument, as_json: JsonOption = False) -> None:
+    """Download the files of a suite that are not on this machine yet, and verify them."""
+    paths_by_suite = {entry.id: [str(path) for path in fetch_files(entry)] for entry in require_entries(name)}
     if as_json:
-        print_json([{"id": each, "files": paths} for each, paths in found.items()])
+        print_json([{"id": suite_id, "files": paths} for suite_id, paths in paths_by_suite.items()])
         return
-    for each, paths in found.items():
-        print(f"{each}: {len(paths)} files are there and whole")
+    for suite_id, paths in paths_by_suite.items():
+        print(f"{suite_id}: {len(paths)} files are there and whole")
 
 
 @app.command()
-def verify(name: Annotated[str | None, typer.Argument()] = None, as_json: Json = False) -> None:
-    """Check that the files of a suite, or of all, are the published ones."""
-    wanted = known_entries(name) if name else list(catalog())
+def verify(
+    name: Annotated[
+        str | None, typer.Argument(help="A suite or a group of suites of the catalog. Default: all suites.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Verify that the files of a suite are the published ones, byte by byte."""
+    entries = require_entries(name) if name else list(load_catalog())
     rows = []
     problems = []
-    for entry in wanted:
+    # One damaged suite must not hide the state of the others, so that all are reported before the error.
+    for entry in entries:
         try:
             rows.append({"id": entry.id, "files": len(verify_files(entry)), "ok": True})
         except SuiteError as error:
@@ -86,87 +107,78 @@ def verify(name: Annotated[str | None, typer.Argument()] = None, as_json: Json =
     else:
         for row in rows:
             print(f"{row['id']:<30} {row['files']:>3} files  {'ok' if row['ok'] else 'NOT OK'}")
+    # Exit status 1, so that a script notices.
     if problems:
         raise SuiteError("; ".join(problems))
 
 
 @app.command()
 def export(
-    name: str,
-    out: Out,
-    columns: SuiteColumns = None,
-    marks: Marks = None,
-    as_json: Json = False,
+    name: NameArgument,
+    out: OutOption,
+    columns: SuiteColumnsOption = None,
+    marks: MarksOption = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """Write a suite as JSONL, one sentence a line, or as .txt in linguists' notation."""
-    _write(loaded_suite(name, columns, marks), out, as_json)
+    """Write a suite to a file: JSONL, one sentence a line, or .txt in the notation of linguists."""
+    _export_suite(load_cli_suite(name, columns, marks), out, as_json)
 
 
 @app.command()
 def pair(
-    name: str,
-    out: Out,
+    name: NameArgument,
+    out: OutOption,
     by: Annotated[str, typer.Option("--by", help="The tag whose values are the items.")] = "item",
-    columns: SuiteColumns = None,
-    marks: Marks = None,
-    as_json: Json = False,
+    columns: SuiteColumnsOption = None,
+    marks: MarksOption = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """Make contrasts: every acceptable sentence of an item against every unacceptable one."""
-    _write(paired(loaded_suite(name, columns, marks), by), out, as_json)
+    """Add contrasts to a suite: every acceptable sentence of an item against every unacceptable one."""
+    _export_suite(pair_within_items(load_cli_suite(name, columns, marks), by), out, as_json)
 
 
 @app.command()
 def check(
-    name: str,
-    effect: Annotated[float, typer.Option("--effect", help="The pair accuracy to be told from chance.")] = 0.6,
-    language: Annotated[str, typer.Option("--language", help="Whose word frequencies to compare by.")] = "",
-    columns: SuiteColumns = None,
-    marks: Marks = None,
-    as_json: Json = False,
+    name: NameArgument,
+    effect: Annotated[
+        float, typer.Option("--effect", help="The pair accuracy that the suite should distinguish from chance.")
+    ] = 0.6,
+    language: Annotated[
+        str, typer.Option("--language", help="The language of the word frequencies. Default: that of the suite.")
+    ] = "",
+    columns: SuiteColumnsOption = None,
+    marks: MarksOption = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """Say what a careful reviewer would say of a suite."""
+    """Check a suite for problems: duplicates, contradictions, imbalances, too few contrasts."""
     if not 0.5 < effect < 1:
-        raise SpellingError(f"--effect is {effect}; expected a pair accuracy between 0.5 and 1")
-    suite = loaded_suite(name, columns, marks)
-    findings = review(suite, effect=effect, language=language or _language(name, suite))
+        raise SpecError(f"--effect is {effect}; expected a pair accuracy between 0.5 and 1")
+    suite = load_cli_suite(name, columns, marks)
+    findings = review(suite, effect=effect, language=language or detect_language(suite, name))
     if as_json:
-        print_json([{"kind": each.kind, "message": each.message, "ids": list(each.ids)} for each in findings])
+        print_json(
+            [{"kind": finding.kind, "message": finding.message, "ids": list(finding.ids)} for finding in findings]
+        )
         return
-    for each in findings:
-        shown = ", ".join(each.ids[:8]) + (f", … and {len(each.ids) - 8} more" if len(each.ids) > 8 else "")
-        say(f"{each.kind}: {each.message}" + (f": {shown}" if shown else ""))
+    for finding in findings:
+        shown = ", ".join(finding.ids[:_MAX_EXAMPLE_IDS])
+        if len(finding.ids) > _MAX_EXAMPLE_IDS:
+            shown += f", … and {len(finding.ids) - _MAX_EXAMPLE_IDS} more"
+        print_line(f"{finding.kind}: {finding.message}" + (f": {shown}" if shown else ""))
     if not findings:
-        say(f"nothing to remark on in {suite.name}")
+        print_line(f"nothing to remark on in {suite.name}")
 
 
-def _language(name: str, suite: Suite) -> str:
-    """Return the language of a suite: what its sentences say, or its catalog, or English."""
-    tagged = {sentence.tags.get("language") for sentence in suite.sentences}
-    if len(tagged) == 1 and (only := tagged.pop()):
-        return only
-    above = [entry for entry in catalog() if f"{name}/".startswith(f"{entry.id}/")]
-    return next((entry.language for entry in [*entries(name), *above]), "en")
-
-
-def _write(suite: Suite, out: Path, as_json: bool) -> None:
-    """Write a suite to a file, in the format that its name asks for."""
-    ending = out.suffix.lower()
-    if ending not in (".jsonl", ".txt"):
-        raise SpellingError(f"--out {out}: give it a name that ends in .jsonl, or in .txt for linguists' notation")
-    try:
-        if ending == ".jsonl":
-            write_jsonl(suite, out)
-        else:
-            out.write_text(write_notation(suite), encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise ReportError(f"cannot write {out}: {error.strerror}") from error
+def _export_suite(suite: Suite, out: Path, as_json: bool) -> None:
+    write_suite(suite, out)
     if as_json:
         print_json({"file": str(out), "sentences": len(suite.sentences), "contrasts": len(suite.contrasts)})
     else:
-        talk(f"{len(suite.sentences)} sentences and {len(suite.contrasts)} contrasts written to {out}")
+        print_message(f"{len(suite.sentences)} sentences and {len(suite.contrasts)} contrasts written to {out}")
 
 
-def _about(entry: Entry) -> dict[str, object]:
+def _describe_entry(entry: CatalogEntry) -> dict[str, object]:
+    # The hashes are what `suites verify` compares with.
     files = [f"{path} {sha}" for path, sha in entry.files.items()]
     return {
         "id": entry.id,
@@ -178,22 +190,24 @@ def _about(entry: Entry) -> dict[str, object]:
         "licence": entry.licence,
         "source": entry.source or "this package",
         "quirk": list(entry.quirks),
-        "files": files if len(files) <= 6 else [*files[:3], f"… and {len(files) - 3} more"],
-    } | (_inside(load_suite(entry.id)) if is_here(entry) else {"tags": "fetch the suite to see them"})
+        # Some suites have a file for each of dozens of paradigms.
+        "files": files if len(files) <= _MAX_FILES else [*files[:3], f"… and {len(files) - 3} more"],
+    } | (_describe_contents(load_suite(entry.id)) if is_available(entry) else {"tags": "fetch the suite to see them"})
 
 
-def _of_file(name: str, suite: Suite) -> dict[str, object]:
+def _describe_file(name: str, suite: Suite) -> dict[str, object]:
     counts = {"sentences": len(suite.sentences), "contrasts": len(suite.contrasts)}
-    return {"id": suite.signature, "read as": name} | counts | _inside(suite)
+    return {"id": suite.signature, "read as": name} | counts | _describe_contents(suite)
 
 
-def _inside(suite: Suite) -> dict[str, object]:
-    """Return what one can measure, group by and select in a suite."""
+def _describe_contents(suite: Suite) -> dict[str, object]:
+    """Return what a suite can be measured by, grouped by and restricted to."""
     return {
         "labels": sum(sentence.label is not None for sentence in suite.sentences),
         "ratings": sum(sentence.rating is not None for sentence in suite.sentences),
         "tags": ", ".join(suite.tag_names) or "none",
-        "regions": ", ".join(dict.fromkeys(name for each in suite.sentences for name in each.regions)) or "none",
+        "regions": ", ".join(dict.fromkeys(name for sentence in suite.sentences for name in sentence.regions))
+        or "none",
         "first id": suite.sentences[0].id,
         "first": suite.sentences[0].text,
     }

@@ -1,11 +1,11 @@
-"""``acceptability train``: a language model from plain text, or a classifier from labelled sentences."""
+"""``acceptability train``: train a language model or a classifier; ``acceptability perplexity``: evaluate on text."""
 
 from __future__ import annotations
 
 import math
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,12 +15,15 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from acceptability import registry
-from acceptability.cli.shown import Json, print_data, print_json, talk
-from acceptability.errors import SpellingError
-from acceptability.train import train
-from acceptability.train.classifiers import teach
-from acceptability.train.options import read_options
-from acceptability.train.tick import Tell, Tick
+from acceptability.cli.console import JsonOption, print_data, print_json, print_message, show_progress
+from acceptability.errors import SpecError
+from acceptability.train import train_from_options
+from acceptability.train.corpus import open_corpus
+from acceptability.train.perplexity import Perplexity, PseudoPerplexity, perplexity, pseudo_perplexity
+from acceptability.train.recipe import TrainingProgress, TrainingProgressCallback, find_model_kind
+
+# A loss above this is a diverged training; e to its power would overflow.
+_MAX_LOSS = 50
 
 
 def command(
@@ -28,111 +31,183 @@ def command(
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder for the model.")],
     corpus: Annotated[
         list[Path] | None,
-        typer.Option("--corpus", "-c", help="Text, one sentence a line: a file (.gz, .xz, .zst) or a folder."),
+        typer.Option(
+            "--corpus",
+            "-c",
+            help="For a language model: text, one sentence a line, as a file (.gz, .xz, .zst) or a folder. Repeatable.",
+        ),
     ] = None,
     data: Annotated[
         list[str] | None,
-        typer.Option("--data", help="Labelled sentences for a classifier: a suite such as cola/train, or a table."),
+        typer.Option(
+            "--data", help="For a classifier: labelled sentences, a suite such as cola/train or a table. Repeatable."
+        ),
     ] = None,
-    dev: Annotated[list[Path] | None, typer.Option("--dev", help="Text to measure the perplexity on.")] = None,
+    dev: Annotated[
+        list[Path] | None, typer.Option("--dev", help="Held-out text to measure the perplexity on. Repeatable.")
+    ] = None,
     options: Annotated[
-        list[str] | None, typer.Option("--set", "-s", help="An option of the recipe, as order=3 or lower=true.")
+        list[str] | None,
+        typer.Option("--set", "-s", help="An option of the recipe, such as order=3 or lower=true. Repeatable."),
     ] = None,
     intermediate: Annotated[
         str,
         typer.Option(
-            "--intermediate", help="For transformer: a file of another task to learn first: MNLI's, .conllu, …"
+            "--intermediate",
+            help="For transformer: the file of an intermediate task to train on first (MNLI's, .conllu, …).",
         ),
     ] = "",
     licence: Annotated[
-        str, typer.Option("--licence", help="What the model's card says of the rights in the text.")
+        str, typer.Option("--licence", help="For the model card: the rights in the training data.")
     ] = "",
-    as_json: Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Train a model: from text (--corpus) or, for a classifier, from labelled sentences (--data).
 
-    A run on text that was stopped goes on when the same command is given again; one on labelled sentences begins anew.
+    A run that was stopped resumes from its last checkpoint when the same command is given again.
     """
     first = [f"intermediate={intermediate}"] if intermediate else []
-    recipe: Any = read_options(registry.find("recipe", kind), [*(options or []), *first])
-    reads = getattr(recipe, "reads", "text")
-    _check(kind, reads, corpus, data)
-    is_language = getattr(recipe, "opened_as", "classifier") != "classifier"
-    with _bar(is_language=is_language, goes_on=reads == "text") as tell:
-        if reads == "labels":
-            told = teach(recipe, data or [], out, licence=licence, tell=tell)
-        else:
-            told = train(recipe, corpus or [], out, dev=dev or [], licence=licence, tell=tell)
-    if as_json:
-        print_json(told)
-        return
-    print_data(f"{getattr(recipe, 'opened_as', 'classifier')}:{out}\n")
-    for line in _summary(told):
-        talk(line)
-
-
-def _check(kind: str, reads: str, corpus: Sequence[Path] | None, data: Sequence[str] | None) -> None:
-    """Refuse a recipe's wrong kind of reading."""
-    if reads == "labels" and (corpus or not data):
-        raise SpellingError(
-            f"{kind} learns from labelled sentences: give --data, such as --data cola/train, no --corpus"
+    # Also needed before the training, which reports a perplexity only for language models.
+    model_kind = find_model_kind(registry.find("recipe", kind))
+    with _progress_bar(is_language_model=model_kind != "classifier") as progress_callback:
+        metadata = train_from_options(
+            kind,
+            out,
+            corpus=corpus or (),
+            data=data or (),
+            dev=dev or (),
+            options=[*(options or []), *first],
+            licence=licence,
+            progress=progress_callback,
         )
-    if reads == "text" and (data or not corpus):
-        raise SpellingError(f"{kind} learns from text: give --corpus FILE_OR_FOLDER, no --data")
+    if as_json:
+        print_json(metadata)
+        return
+    # The spec of the new model, ready for --model.
+    print_data(f"{model_kind}:{out}\n")
+    for line in _describe_training(metadata):
+        print_message(line)
 
 
-def _summary(told: dict[str, Any]) -> Iterator[str]:
-    words = f", {told['words']:,} words" if "words" in told else ""
-    yield f"{told['sentences']:,} sentences{words}; {told['seconds']:,} seconds"
-    for name, value in told["facts"].items():
+def perplexity_command(
+    model: Annotated[str, typer.Argument(help="A language model: KIND:PATH(option=value), or a name.")],
+    corpus: Annotated[
+        list[Path],
+        typer.Option(
+            "--corpus", "-c", help="Text, one sentence a line: a file (.gz, .xz, .zst) or a folder. Repeatable."
+        ),
+    ],
+    oov: Annotated[
+        str | None,
+        typer.Option("--oov", help="Words that the model does not know: include (the default) or exclude."),
+    ] = None,
+    eos: Annotated[
+        str | None,
+        typer.Option("--eos", help="The end of each sentence, as a word: include (the default) or exclude."),
+    ] = None,
+    words: Annotated[
+        str, typer.Option("--words", help="What counts as a word: split, spaces, ...; default: the model's own rule.")
+    ] = "",
+    pseudo: Annotated[
+        bool, typer.Option("--pseudo", help="The pseudo-perplexity of a masked model, which has no perplexity.")
+    ] = False,
+    improper: Annotated[
+        bool, typer.Option("--improper", help="Also accept a model whose probabilities sum to more than 1.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure the perplexity per word of a model on a text."""
+    if pseudo and (oov or eos or improper):
+        raise SpecError("--pseudo counts all words and no ends of sentences: omit --oov, --eos and --improper")
+    text = open_corpus(corpus)
+    result: Perplexity | PseudoPerplexity
+    with show_progress() as progress:
+        if pseudo:
+            result = pseudo_perplexity(model, text, words=words, progress=progress)
+        else:
+            counting = {"oov": oov or "include", "eos": eos or "include"}
+            result = perplexity(model, text, **counting, words=words, improper=improper, progress=progress)
+    if as_json:
+        print_json(result.row())
+        return
+    number, *notes = _describe_perplexity(result, improper)
+    # The number alone goes to stdout, so that a script can read it; notes go to stderr.
+    print(number)
+    for line in notes:
+        print_message(line)
+
+
+def _describe_perplexity(result: Perplexity | PseudoPerplexity, improper: bool) -> Iterator[str]:
+    """Yield the number, followed by notes on it."""
+    size = f"{result.words:,} words in {result.sentences:,} sentences"
+    if isinstance(result, PseudoPerplexity):
+        yield from (f"{result.pseudo_perplexity:.2f}", f"{size}; a pseudo-perplexity, to compare with such only")
+    else:
+        unknown = "" if result.unknown is None else f", {result.unknown:,} of them unknown"
+        yield from (f"{result.perplexity:.2f}", f"{size}{unknown}")
+    if improper:
+        yield "improper: the probabilities of all words sum to more than 1, so that this is no perplexity"
+    yield result.signature
+
+
+def _describe_training(metadata: dict[str, Any]) -> Iterator[str]:
+    words = f", {metadata['words']:,} words" if "words" in metadata else ""
+    yield f"{metadata['sentences']:,} sentences{words}; {metadata['seconds']:,} seconds"
+    for name, value in metadata["facts"].items():
         yield f"{name}: {value}"
-    for name, value in told["results"].get("held out", {}).items():
-        yield f"{name} on the {told['held out']:,} sentences held out: {value:.4f}"
-    if found := told["results"].get("dev"):
-        shown = "undefined" if found["perplexity"] is None else f"{found['perplexity']:.2f}"
-        yield f"perplexity on the dev set: {shown} ({found.get('signature') or found['why']})"
+    for name, value in metadata["results"].get("held out", {}).items():
+        yield f"{name} on the {metadata['held out']:,} sentences held out: {value:.4f}"
+    if dev_result := metadata["results"].get("dev"):
+        shown = "undefined" if dev_result["perplexity"] is None else f"{dev_result['perplexity']:.2f}"
+        yield f"perplexity on the dev set: {shown} ({dev_result.get('signature') or dev_result['why']})"
 
 
 @contextmanager
-def _bar(*, is_language: bool, goes_on: bool) -> Iterator[Tell]:
-    """Show a bar for each stage on stderr; yield what moves it."""
+def _progress_bar(*, is_language_model: bool) -> Iterator[TrainingProgressCallback]:
+    """Show a bar for each stage on stderr; yield the callback that updates it."""
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[about]}"), TimeRemainingColumn())
     bar = Progress(*columns, console=Console(stderr=True))
-    tasks: dict[str, tuple[TaskID, float, int]] = {}
+    # With each stage, when it started and at how many tokens: a resumed run starts at many, and they took no time.
+    stages: dict[str, tuple[TaskID, float, int]] = {}
 
-    def tell(tick: Tick) -> None:
-        if tick.stage not in tasks:
+    def update_bar(progress: TrainingProgress) -> None:
+        if progress.stage not in stages:
             bar.start()
-            task = bar.add_task(tick.stage, total=tick.total, about="")
-            tasks[tick.stage] = (task, time.monotonic(), tick.tokens)
-        task, began, first = tasks[tick.stage]
-        about = shown(tick, time.monotonic() - began, first, is_language=is_language)
-        bar.update(task, completed=tick.done, total=tick.total, about=about)
+            task = bar.add_task(progress.stage, total=progress.total, about="")
+            stages[progress.stage] = (task, time.monotonic(), progress.tokens)
+        task, start, first = stages[progress.stage]
+        about = format_progress(progress, time.monotonic() - start, first, is_language_model=is_language_model)
+        bar.update(task, completed=progress.done, total=progress.total, about=about)
 
     try:
+        # Libraries print messages while models train, and stdout is for data.
         with redirect_stdout(sys.stderr):
-            yield tell
+            yield update_bar
     except KeyboardInterrupt:
         bar.stop()
-        talk(f"stopped; the same command {'goes on from the last checkpoint' if goes_on else 'begins anew'}")
+        print_message("stopped; the same command resumes from the last checkpoint")
         raise
     finally:
-        if tasks:
+        if stages:
             bar.stop()
 
 
-def shown(tick: Tick, seconds: float, first: int, *, is_language: bool = True) -> str:
-    """Return what stands beside the bar: loss, perplexity if it is a language model's, and the pace.
+def format_progress(progress: TrainingProgress, seconds: float, first: int, *, is_language_model: bool = True) -> str:
+    """Return the text beside the bar: the loss, the perplexity of a language model, and the tokens per second.
 
-    >>> shown(Tick("training", 5, 10, tokens=3000, loss=2.0), 2.0, first=1000)
+    Args:
+        seconds: The time since the first report of this stage.
+        first: The number of tokens at that report.
+        is_language_model: Whether e to the power of the loss is a perplexity.
+
+    >>> format_progress(TrainingProgress("training", 5, 10, tokens=3000, loss=2.0), 2.0, first=1000)
     'loss 2.000, perplexity 7.4, 1,000 tokens/s'
     """
-    parts: Sequence[str] = (
-        *(
-            [f"loss {tick.loss:.3f}", *([f"perplexity {math.exp(min(tick.loss, 50)):,.1f}"] if is_language else [])]
-            if tick.loss is not None
-            else []
-        ),
-        *([f"{(tick.tokens - first) / seconds:,.0f} tokens/s"] if tick.tokens > first and seconds > 0 else []),
-    )
+    parts = []
+    if progress.loss is not None:
+        parts.append(f"loss {progress.loss:.3f}")
+        if is_language_model:
+            parts.append(f"perplexity {math.exp(min(progress.loss, _MAX_LOSS)):,.1f}")
+    if progress.tokens > first and seconds > 0:
+        parts.append(f"{(progress.tokens - first) / seconds:,.0f} tokens/s")
     return ", ".join(parts)

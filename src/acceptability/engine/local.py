@@ -1,7 +1,9 @@
-"""The engine that runs a model on this machine.
+"""The engine that runs a model on this machine: windows of queries, batches, and halves of a batch that does not fit.
 
-A batch is begun before the one before it is collected, so that a GPU computes while we
-prepare, store and reduce. One that does not fit into memory goes on in halves.
+``run_queries`` is the entry, and the rest follows in the order in which it is called: queries are encoded and planned
+a window at a time (``plan.py`` packs the batches), and a ``_BatchRunner`` puts the batches through the model. It starts
+each batch before it collects the previous one, so that a GPU computes while the CPU prepares, stores and reduces. A
+batch that runs out of memory is halved until it fits, and later batches are cut to the size that did fit.
 """
 
 from __future__ import annotations
@@ -13,62 +15,71 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from acceptability.engine.plan import by_length, by_prefix, by_size, distinct
+from acceptability.engine.plan import batch_by_length, batch_by_prefix, batch_by_size, group_duplicates
 from acceptability.errors import OutOfMemory, QueryError
-from acceptability.protocols import Encoded, Model
-from acceptability.types import Query, Said
+from acceptability.protocols import EncodedQuery, Model
+from acceptability.types import ModelOutput, Query
 
 _log = logging.getLogger(__name__)
 
-BUDGET = 1024
-"""How many token positions go through a model at once, unless it says otherwise."""
-
+# Encoded queries take far more memory than their texts. A window bounds them whatever the size of the request, and is
+# still long enough for sentences with a shared prefix to meet in one batch.
 WINDOW = 65_536
-"""How many queries are encoded at once, so that memory does not grow with the request."""
+"""The number of queries that are encoded at once."""
 
-_SECONDS_BETWEEN_SEARCHES = 30.0
+_SECONDS_BETWEEN_GC = 30.0
 
-Answers = list[tuple[int, Said]]
-Done = TypeVar("Done")
+IndexedScores = list[tuple[int, ModelOutput]]
+"""Outputs of a batch, each with the index of its query in the request."""
+
+ReturnType = TypeVar("ReturnType")
 
 
 @dataclass(frozen=True)
-class Window:
-    """Some of the queries, encoded and planned.
+class QueryWindow:
+    """Consecutive queries of a request, without duplicates, encoded and packed into batches.
 
     Args:
-        places: Where each different query stands in the request.
-        plan: Which of the different queries go together.
+        indices: For each distinct query, all its indices in the request.
+        encoded_queries: The distinct queries, encoded by the model.
+        batches: The batches, as row numbers of ``encoded_queries``.
     """
 
-    places: Sequence[Sequence[int]]
-    encoded: Sequence[Encoded]
-    plan: Sequence[Sequence[int]]
+    indices: Sequence[Sequence[int]]
+    encoded_queries: Sequence[EncodedQuery]
+    batches: Sequence[Sequence[int]]
 
 
-def answers(model: Model, queries: Sequence[Query], is_known: Callable[[int], bool]) -> Iterator[Answers]:
-    """Yield what the model says, batch by batch, with the place of each query.
+def run_queries(model: Model, queries: Sequence[Query], is_known: Callable[[int], bool]) -> Iterator[IndexedScores]:
+    """Yield the outputs of a model batch by batch, each output with the index of its query.
 
-    Batches are planned over all queries; those that are wholly known are skipped, and
-    known queries of the others are left out. A query that stands there twice is run once.
+    A query that occurs several times is run once.
+
+    Args:
+        is_known: Whether the output of the query at an index is stored already; such queries are not run.
     """
-    memory = _Memory()
-    with _no_search() as search:
-        for window in _windows(model, queries, is_known):
-            for batch in window.plan:
-                asked = [each for each in batch if not is_known(window.places[each][0])]
-                for some in memory.cut(window, asked):
-                    search()
-                    yield from memory.begin(model, window, some)
-        yield from memory.collected()
+    runner = _BatchRunner()
+    with _pause_gc() as collect_garbage:
+        for window in _iterate_windows(model, queries, is_known):
+            for batch in window.batches:
+                # Known queries are dropped from the finished plan and not before planning: what a resumed run has
+                # left is then batched as in an uninterrupted one.
+                unknown_rows = [row for row in batch if not is_known(window.indices[row][0])]
+                for rows in runner.cut_to_limit(window, unknown_rows):
+                    collect_garbage()
+                    yield from runner.start_batch(model, window, rows)
+        yield from runner.collect_pending()
 
 
-def _windows(model: Model, queries: Sequence[Query], is_known: Callable[[int], bool]) -> Iterator[Window]:
+def _iterate_windows(model: Model, queries: Sequence[Query], is_known: Callable[[int], bool]) -> Iterator[QueryWindow]:
+    """Yield the windows of a request, without those whose outputs are all known."""
     for start in range(0, len(queries), WINDOW):
         if not all(map(is_known, range(start, min(start + WINDOW, len(queries))))):
-            window = _prepared(model, queries, start)
+            window = _prepare_window(model, queries, start)
+            # A window holds millions of small tuples that live until its end. Frozen, they are left out of every
+            # garbage collection that runs meanwhile, here or in the caller.
             gc.freeze()
             try:
                 yield window
@@ -76,134 +87,151 @@ def _windows(model: Model, queries: Sequence[Query], is_known: Callable[[int], b
                 gc.unfreeze()
 
 
-def _prepared(model: Model, queries: Sequence[Query], start: int) -> Window:
+def _prepare_window(model: Model, queries: Sequence[Query], start: int) -> QueryWindow:
+    """Return the window that begins at a query, encoded and planned."""
     window = queries[start : start + WINDOW]
-    places = distinct(window)
+    indices = group_duplicates(window)
     try:
-        encoded = model.encode([window[each[0]] for each in places])
+        encoded = model.encode([window[duplicates[0]] for duplicates in indices])
     except QueryError as error:
-        raise QueryError(start + places[error.index][0], error.problem) from error
-    return Window([[start + place for place in each] for each in places], encoded, _planned(model, encoded))
+        # The model counts within what it was given; the caller knows the queries of the whole request.
+        raise QueryError(start + indices[error.index][0], error.problem) from error
+    request_indices = [[start + index for index in duplicates] for duplicates in indices]
+    return QueryWindow(request_indices, encoded, _plan_batches(model, encoded))
 
 
-def _planned(model: Model, encoded: Sequence[Encoded]) -> list[list[int]]:
-    """Return the batches, packed as the model likes it."""
-    budget = getattr(model, "budget", BUDGET)
-    packing = getattr(model, "packing", "size")
-    if packing == "prefix":
-        return by_prefix([each.ids for each in encoded], [each.size for each in encoded], budget=budget)  # type: ignore[attr-defined]
-    sizes = [each.size for each in encoded]
-    if packing == "length":
-        return by_length([each.length for each in encoded], sizes, budget=budget)  # type: ignore[attr-defined]
-    return by_size(sizes, budget=budget)
+def _plan_batches(model: Model, encoded_queries: Sequence[Any]) -> list[list[int]]:
+    """Return the batches, packed as the model prefers."""
+    sizes = [encoded.size for encoded in encoded_queries]
+    if model.packing == "prefix":
+        return batch_by_prefix([encoded.ids for encoded in encoded_queries], sizes, budget=model.budget)
+    if model.packing == "length":
+        return batch_by_length([encoded.length for encoded in encoded_queries], sizes, budget=model.budget)
+    return batch_by_size(sizes, budget=model.budget)
 
 
 @dataclass
-class _Memory:
-    """What is on its way, and how much of it the memory holds, once it has been found too small.
+class _BatchRunner:
+    """Runs batches, one ahead of the one that is collected, and shrinks them once memory has run out.
 
     Args:
-        most: How many token positions go through the model at once; None as long as everything has fitted.
-        waiting: What collects the batch that was begun last.
+        max_tokens: The most token positions in a batch; None as long as every batch has fitted.
+        pending: The function that collects the batch that was started last.
     """
 
-    most: int | None = None
-    waiting: Callable[[], Answers] | None = None
+    max_tokens: int | None = None
+    pending: Callable[[], IndexedScores] | None = None
 
-    def cut(self, window: Window, asked: Sequence[int]) -> Iterator[Sequence[int]]:
-        """Yield a batch, in as many pieces as the memory wants."""
+    def cut_to_limit(self, window: QueryWindow, rows: Sequence[int]) -> Iterator[Sequence[int]]:
+        """Yield a batch in pieces that fit into ``max_tokens``."""
         piece: list[int] = []
         size = 0
-        for each in asked:
-            size += window.encoded[each].size
-            if piece and self.most is not None and size > self.most:
+        for row in rows:
+            size += window.encoded_queries[row].size
+            # The limit is read for every row, since the piece that was yielded last may have lowered it.
+            if piece and self.max_tokens is not None and size > self.max_tokens:
                 yield piece
-                piece, size = [], window.encoded[each].size
-            piece.append(each)
+                piece, size = [], window.encoded_queries[row].size
+            piece.append(row)
         if piece:
             yield piece
 
-    def begin(self, model: Model, window: Window, asked: Sequence[int]) -> Iterator[Answers]:
-        """Begin a batch, and yield the one before it; one that does not fit is begun again in halves."""
-        collect, problem = _tried(lambda: _begun(model, window, asked))
+    def start_batch(self, model: Model, window: QueryWindow, rows: Sequence[int]) -> Iterator[IndexedScores]:
+        """Start a batch and yield the outputs of the previous one; halve a batch that does not fit."""
+        collect, memory_error = _catch_out_of_memory(lambda: _begin_forward_pass(model, window, rows))
         if collect is None:
-            # What the batch before it holds is given back first.
-            yield from self.collected()
-            yield from self._halved(model, window, asked, problem)
+            # The previous batch may still hold device memory that only collecting it releases. Without that, the halves
+            # could fail as well.
+            yield from self.collect_pending()
+            yield from self._run_halves(model, window, rows, memory_error)
         else:
-            before, self.waiting = self.waiting, lambda: self._within(model, window, asked, collect)
-            if before:
-                yield before()
+            previous, self.pending = self.pending, lambda: self._collect_or_halve(model, window, rows, collect)
+            if previous:
+                yield previous()
 
-    def collected(self) -> Iterator[Answers]:
-        """Yield the batch that was begun last."""
-        before, self.waiting = self.waiting, None
-        if before:
-            yield before()
+    def collect_pending(self) -> Iterator[IndexedScores]:
+        """Yield the outputs of the batch that was started last."""
+        # Cleared before it is called: if collecting raises, the same batch is not collected a second time.
+        previous, self.pending = self.pending, None
+        if previous:
+            yield previous()
 
-    def _within(self, model: Model, window: Window, asked: Sequence[int], collect: Callable[[], Answers]) -> Answers:
-        """Return the answers of a batch, also where its lack of memory shows only now."""
-        found, problem = _tried(collect)
-        return found or list(chain.from_iterable(self._halved(model, window, asked, problem)))
+    def _collect_or_halve(
+        self, model: Model, window: QueryWindow, rows: Sequence[int], collect: Callable[[], IndexedScores]
+    ) -> IndexedScores:
+        """Return the outputs of a batch; if memory runs out only now, those of its halves."""
+        # CUDA works asynchronously, so that a forward pass may fail as late as the copy of its results.
+        scores, problem = _catch_out_of_memory(collect)
+        return scores or list(chain.from_iterable(self._run_halves(model, window, rows, problem)))
 
-    def _halved(self, model: Model, window: Window, asked: Sequence[int], problem: str) -> Iterator[Answers]:
-        """Yield the answers to a batch that did not fit, from batches half as large, or smaller."""
-        if len(asked) == 1:
-            raise QueryError(window.places[asked[0]][0], f"it does not fit into memory even alone ({problem})")
-        if self.most is None:
-            _log.warning("%s; going on with smaller batches", problem)
-        size = sum(window.encoded[each].size for each in asked)
-        self.most = min(self.most or size, max(size // 2, 1))
-        middle = len(asked) // 2
-        for half in (asked[:middle], asked[middle:]):
-            found, again = _tried(lambda half=half: _begun(model, window, half)())  # type: ignore[misc]
-            if found is None:
-                yield from self._halved(model, window, half, again)
+    def _run_halves(
+        self, model: Model, window: QueryWindow, rows: Sequence[int], problem: str
+    ) -> Iterator[IndexedScores]:
+        """Yield the outputs of a batch that did not fit, from halves of it, or halves of these."""
+        if len(rows) == 1:
+            raise QueryError(window.indices[rows[0]][0], f"it does not fit into memory even alone ({problem})")
+        # One warning per run: later batches are cut to the new limit without a message.
+        if self.max_tokens is None:
+            _log.warning("%s; continuing with smaller batches", problem)
+        size = sum(window.encoded_queries[row].size for row in rows)
+        # At least 1: 0 is falsy, so that the `or` of the next halving would ignore it. Halves have half the rows, but
+        # the limit counts token positions, which is what memory grows with.
+        self.max_tokens = min(self.max_tokens or size, max(size // 2, 1))
+        middle = len(rows) // 2
+        for half in (rows[:middle], rows[middle:]):
+            # Collected at once, not one ahead: two halves in flight would need the memory of the whole.
+            scores, half_problem = _catch_out_of_memory(lambda half=half: _begin_forward_pass(model, window, half)())  # type: ignore[misc]
+            if scores is None:
+                yield from self._run_halves(model, window, half, half_problem)
             else:
-                yield found
+                yield scores
 
 
-def _tried(work: Callable[[], Done]) -> tuple[Done | None, str]:
-    """Return what some work gives, or None and the problem if the memory does not suffice for it.
-
-    The error itself is let go, since it would hold on to all that was in memory when it was raised.
-    """
+def _catch_out_of_memory(work: Callable[[], ReturnType]) -> tuple[ReturnType | None, str]:
+    """Return the result of a function and "", or None and the problem if memory ran out."""
     try:
         return work(), ""
     except OutOfMemory as error:
+        # Only the message is returned: the traceback refers to every tensor of the frames that it passed through, and
+        # as long as the error lived, the retry would have less memory than the attempt that failed.
         return None, str(error)
 
 
-def _begun(model: Model, window: Window, asked: Sequence[int]) -> Callable[[], Answers]:
-    """Put a batch to the model, and return what collects its answers."""
-    batch = [window.encoded[each] for each in asked]
-    begin = getattr(model, "begin", None)
-    collect: Callable[[], Sequence[Said]] = begin(batch) if begin else lambda: model.run(batch)
+def _begin_forward_pass(model: Model, window: QueryWindow, rows: Sequence[int]) -> Callable[[], IndexedScores]:
+    """Start a forward pass, and return the function that collects its outputs for every duplicate of each query."""
+    collect = model.begin([window.encoded_queries[row] for row in rows])
 
-    def collected() -> Answers:
-        places = [window.places[each] for each in asked]
-        return [(place, answer) for same, answer in zip(places, collect(), strict=True) for place in same]
+    def collect_indexed() -> IndexedScores:
+        return [
+            (index, output)
+            for row, output in zip(rows, collect(), strict=True)
+            # A duplicate gets the output of its first occurrence.
+            for index in window.indices[row]
+        ]
 
-    return collected
+    return collect_indexed
 
 
 @contextmanager
-def _no_search() -> Iterator[Callable[[], None]]:
-    """Keep Python from searching for cycles among millions of fresh tokens, which have none.
+def _pause_gc() -> Iterator[Callable[[], None]]:
+    """Turn Python's cyclic garbage collector off, and yield a function that runs it at most every 30 seconds.
 
-    Gives what searches once in a while, for what others leave behind; windows are never searched.
+    Encoding allocates millions of tuples, which would trigger collection after collection, each walking over all of
+    them to look for cycles that are not there. Reference counting, which frees nearly everything, goes on.
     """
-    was_on, last = gc.isenabled(), time.monotonic()
+    was_enabled, last_collection = gc.isenabled(), time.monotonic()
 
-    def search() -> None:
-        nonlocal last
-        if time.monotonic() - last > _SECONDS_BETWEEN_SEARCHES:
+    def collect_garbage() -> None:
+        nonlocal last_collection
+        if time.monotonic() - last_collection > _SECONDS_BETWEEN_GC:
+            # Not never: the libraries behind a model may leave cycles, which would add up in a long run.
             gc.collect(1)
-            last = time.monotonic()
+            last_collection = time.monotonic()
 
     gc.disable()
     try:
-        yield search
+        yield collect_garbage
     finally:
-        if was_on:
+        # A caller who had turned it off keeps it off.
+        if was_enabled:
             gc.enable()

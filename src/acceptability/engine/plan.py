@@ -1,12 +1,14 @@
-"""Which queries go through a model together: no query twice, no padding, no beginning computed twice.
+"""Batch planning: which queries go through a model together.
 
-Pure functions. A plan depends on the whole request alone, so that a run that was
-interrupted, and skips what is stored, still forms the same batches. Three ways to pack:
+Three pure functions, one for each way of packing that a model may ask for:
 
-- by prefix, for causal models: sentences that begin alike stand next to each other, and
-  only the first of them pays for the tokens that they share;
-- by length, for masked models: only sentences of the same length go together;
-- by size, for whatever else: shorter ones first, each batch padded to its longest.
+- ``batch_by_prefix``, for causal models: sentences with a shared prefix become neighbours in a batch, whose prefix
+  trie (``models/kernels/trie.py``) then holds the prefix once;
+- ``batch_by_length``, for masked models: only sentences of equal length share a batch, which needs no padding;
+- ``batch_by_size``, for all others: sentences of similar size, each batch padded to its longest.
+
+All three take the budget of the model, the number of token positions in a batch, and return lists of query indices.
+A plan depends on the request alone, so that an interrupted run, which skips what is stored, forms the same batches.
 """
 
 from __future__ import annotations
@@ -18,107 +20,129 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-_SPREAD = 8
-"""How many times the budget a batch may hold when shared beginnings count for every sentence."""
+# A trie counts a shared prefix once, but attention unrolls it for every sentence. Without a second limit on the
+# unrolled batch, thousands of sentences with one long prefix would meet the budget and still exhaust memory.
+_MAX_EXPANSION = 8
+"""The size of an unrolled batch in budgets, at most."""
 
-_LOOKED_AT = 64
-"""How many tokens of a row are looked at for what it shares with others."""
+# Two distinct sentences differ within their first tokens, as a rule. Sorting whole documents by all their tokens would
+# need a table as wide as the longest of them.
+_COMPARED_TOKENS = 64
+"""The number of tokens at the start of a row that are compared with other rows."""
 
-Kind = TypeVar("Kind", bound=Hashable)
+HashableQuery = TypeVar("HashableQuery", bound=Hashable)
 
 
-def distinct(queries: Sequence[Kind]) -> list[list[int]]:
-    """Return the places of each different query, in the order of their first places.
+def group_duplicates(queries: Sequence[HashableQuery]) -> list[list[int]]:
+    """Return the indices of each distinct query, in the order of first occurrence.
 
-    >>> distinct(["a", "b", "a"])
+    >>> group_duplicates(["a", "b", "a"])
     [[0, 2], [1]]
     """
-    places: dict[Kind, list[int]] = {}
-    for place, query in enumerate(queries):
-        places.setdefault(query, []).append(place)
-    return list(places.values())
+    indices: dict[HashableQuery, list[int]] = {}
+    for query_index, query in enumerate(queries):
+        indices.setdefault(query, []).append(query_index)
+    return list(indices.values())
 
 
-def by_size(sizes: Sequence[int], *, budget: int) -> list[list[int]]:
-    """Return batches that are padded to their longest, and stay within the budget unless one query exceeds it.
-
-    >>> by_size([5, 2, 2, 9], budget=10)
-    [[1, 2], [0], [3]]
-    """
-    order = sorted(range(len(sizes)), key=lambda place: (sizes[place], place))
-    return _packed(order, lambda batch, place: sizes[place] * (len(batch) + 1) <= budget)
-
-
-def by_length(lengths: Sequence[int], sizes: Sequence[int], *, budget: int) -> list[list[int]]:
-    """Return batches of queries that have the same length, with sizes that sum to the budget at most.
-
-    >>> by_length([3, 2, 3, 3], [6, 2, 6, 6], budget=12)
-    [[1], [0, 2], [3]]
-    """
-    held = 0
-
-    def fits(batch: list[int], place: int) -> bool:
-        nonlocal held
-        fits = lengths[batch[0]] == lengths[place] and held + sizes[place] <= budget
-        held = held + sizes[place] if fits else sizes[place]
-        return fits
-
-    order = sorted(range(len(sizes)), key=lambda place: (lengths[place], place))
-    held = sizes[order[0]] if order else 0
-    return _packed(order, fits)
-
-
-def by_prefix(rows: Sequence[Sequence[int]], sizes: Sequence[int], *, budget: int) -> list[list[int]]:
-    """Return batches whose different beginnings have as many tokens as the budget at most.
+def batch_by_size(sizes: Sequence[int], *, budget: int) -> list[list[int]]:
+    """Return batches that fit into the budget when padded to their longest query; a larger query is alone.
 
     Args:
-        sizes: How many tokens of each row are computed: its beginning.
+        sizes: The number of token positions of each query.
+        budget: The maximal number of token positions in a batch, with padding.
 
-    >>> by_prefix([(1, 2, 3), (7,), (1, 2, 4)], [3, 1, 3], budget=4)
+    >>> batch_by_size([5, 2, 2, 9], budget=10)
+    [[1, 2], [0], [3]]
+    """
+    # In ascending order the newest query is the longest, so its size times the count is that of the padded batch.
+    order = sorted(range(len(sizes)), key=lambda index: (sizes[index], index))
+    return _pack_batches(order, lambda batch, index: sizes[index] * (len(batch) + 1) <= budget)
+
+
+def batch_by_length(lengths: Sequence[int], sizes: Sequence[int], *, budget: int) -> list[list[int]]:
+    """Return batches of queries of equal length, whose sizes sum to the budget at most; a larger query is alone.
+
+    Args:
+        lengths: The number of tokens of each query.
+        sizes: The number of token positions of each query: its length times the number of its masked copies.
+        budget: The maximal number of token positions in a batch.
+
+    >>> batch_by_length([3, 2, 3, 3], [6, 2, 6, 6], budget=12)
+    [[1], [0, 2], [3]]
+    """
+    used = 0
+
+    def fits(batch: list[int], query_index: int) -> bool:
+        nonlocal used
+        fits = lengths[batch[0]] == lengths[query_index] and used + sizes[query_index] <= budget
+        used = used + sizes[query_index] if fits else sizes[query_index]
+        return fits
+
+    order = sorted(range(len(sizes)), key=lambda index: (lengths[index], index))
+    # The first query opens a batch without a call of `fits`.
+    used = sizes[order[0]] if order else 0
+    return _pack_batches(order, fits)
+
+
+def _pack_batches(order: Sequence[int], fits: Callable[[list[int], int], bool]) -> list[list[int]]:
+    """Return the indices in batches: each index joins the last batch if it fits, and opens a new one otherwise."""
+    batches: list[list[int]] = []
+    for query_index in order:
+        if batches and fits(batches[-1], query_index):
+            batches[-1].append(query_index)
+        else:
+            batches.append([query_index])
+    return batches
+
+
+def batch_by_prefix(rows: Sequence[Sequence[int]], sizes: Sequence[int], *, budget: int) -> list[list[int]]:
+    """Return batches whose prefix tries have as many nodes as the budget at most; a longer row is alone.
+
+    Args:
+        rows: The token ids of each query.
+        sizes: The number of tokens at the start of each row that are computed.
+        budget: The maximal number of nodes.
+
+    >>> batch_by_prefix([(1, 2, 3), (7,), (1, 2, 4)], [3, 1, 3], budget=4)
     [[0, 2], [1]]
     """
     if not rows:
         return []
-    order, new = _sorted(rows, sizes)
+    order, new_tokens = _sort_by_prefix(rows, sizes)
     batches: list[list[int]] = []
-    held = longest = budget
-    for place, cost in zip(order.tolist(), new.tolist(), strict=True):
-        length = sizes[place]
+    # As if a full batch stood before the first, so that the first row opens one.
+    used = longest = budget
+    for row_index, cost in zip(order.tolist(), new_tokens.tolist(), strict=True):
+        length = sizes[row_index]
         width = max(longest, length)
-        if held + cost > budget or width * (len(batches[-1]) + 1) > _SPREAD * budget:
-            batches.append([place])
-            held = longest = length
+        if used + cost > budget or width * (len(batches[-1]) + 1) > _MAX_EXPANSION * budget:
+            batches.append([row_index])
+            # The first row of a batch pays for all its tokens, shared or not: its neighbour is in another pass.
+            used = longest = length
         else:
-            batches[-1].append(place)
-            held, longest = held + cost, width
+            batches[-1].append(row_index)
+            used, longest = used + cost, width
     return batches
 
 
-def _sorted(rows: Sequence[Sequence[int]], sizes: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the places of the rows in lexicographic order, and how many tokens each has not in common with the last.
+def _sort_by_prefix(rows: Sequence[Sequence[int]], sizes: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the indices of the rows in lexicographic order, and how many tokens each row adds to its predecessor.
 
-    Only so many tokens at the beginning are looked at: what long rows share beyond is not counted.
+    Only the first tokens are compared: what long rows share beyond them is counted for each row.
     """
     lengths = np.array(sizes, np.int64)
-    heads = np.minimum(lengths, _LOOKED_AT)
+    heads = np.minimum(lengths, _COMPARED_TOKENS)
     table = np.zeros((len(rows), int(heads.max(initial=1))), ">u4")
     inside = np.arange(table.shape[1]) < heads[:, None]
     tokens = chain.from_iterable([row[:head] for row, head in zip(rows, heads.tolist(), strict=True)])
+    # Plus 1, so that padding (0) differs from the token 0 and sorts before every token.
     table[inside] = np.fromiter(tokens, np.int64, int(heads.sum())) + 1
-    # Big-endian numbers sort like their bytes.
+    # One sort over byte strings instead of a lexsort over columns: big-endian integers sort as their bytes do. NumPy
+    # drops trailing zero bytes of such strings, but compares them as if these were still there. Stable, so that equal
+    # rows keep their order and the same request always gives the same batches.
     order = np.argsort(table.view(f"S{4 * table.shape[1]}").ravel(), kind="stable")
     table = table[order]
     same = np.logical_and.accumulate(table[1:] == table[:-1], axis=1) & (table[1:] > 0)
     common = np.append(0, same.sum(axis=1))
     return order, lengths[order] - common
-
-
-def _packed(order: Sequence[int], fits: Callable[[list[int], int], bool]) -> list[list[int]]:
-    """Return the places in batches: each goes to the last batch if it fits there, or begins a new one."""
-    batches: list[list[int]] = []
-    for place in order:
-        if batches and fits(batches[-1], place):
-            batches[-1].append(place)
-        else:
-            batches.append([place])
-    return batches

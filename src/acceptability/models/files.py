@@ -1,4 +1,7 @@
-"""A model's files and options: fingerprints of content, facts remembered, options checked."""
+"""Files and options of models: content hashes, facts cached on disk, versions in specs, and checks of options.
+
+A signature holds the hash of a model's files, so that scores stored for other content are not mistaken for its own.
+"""
 
 from __future__ import annotations
 
@@ -7,95 +10,155 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TextIO
+from threading import RLock
+from typing import Any, TextIO, TypeVar
 
 from acceptability.errors import ModelError
-from acceptability.home import home
-from acceptability.signature import fingerprint
+from acceptability.paths import home_folder
+from acceptability.specs import fingerprint
 
-_DIGITS = 12
-_LONGEST_LINE = 4_000_000
+Value = TypeVar("Value")
+
+# One lock for all networks: transformers patches PyTorch while it loads one, and a second network that is loaded at
+# that moment is left without weights.
+_load_lock = RLock()
+
+# 48 bits: short enough for a signature under a table, and chance collisions among one user's files are out of reach.
+_HASH_DIGITS = 12
+_MAX_LINE_LENGTH = 4_000_000
 
 
-def file_hash(path: Path) -> str:
+class locked_cached_property(cached_property[Value]):  # noqa: N801
+    """A cached property for loading a network: computed once, and never by two threads at the same time.
+
+    ``functools.cached_property`` has had no lock since Python 3.12.
+
+    >>> class Model:
+    ...     @locked_cached_property
+    ...     def net(self):
+    ...         return "loaded"
+    >>> Model().net
+    'loaded'
+    """
+
+    def __get__(self, instance: object, owner: type[Any] | None = None) -> Value:  # type: ignore[override]
+        """Return the cached value; else wait until no other network is being loaded, and compute it."""
+        with _load_lock:
+            return super().__get__(instance, owner)
+
+
+def hash_file(path: Path) -> str:
     """Return a short hash of a file's content."""
-    return _digest(path, path.stat().st_size, path.stat().st_mtime_ns)[:_DIGITS]
+    # Hashed once per process: large checkpoints take seconds, and their hash is in every signature.
+    return _hash_content(path, path.stat().st_size, path.stat().st_mtime_ns)[:_HASH_DIGITS]
 
 
-def files_hash(paths: Sequence[Path]) -> str:
+def hash_files(paths: Sequence[Path]) -> str:
     """Return a short hash of several files: of their names and contents, not of their folder."""
-    return fingerprint(f"{path.name}:{file_hash(path)}".encode() for path in sorted(paths))
+    return fingerprint(f"{path.name}:{hash_file(path)}".encode() for path in sorted(paths))
 
 
 @cache
-def _digest(path: Path, size: int, changed_ns: int) -> str:
-    """Hash a file once for as long as size and time stay the same."""
+def _hash_content(path: Path, size: int, changed_ns: int) -> str:
+    """Return the hash of a file; size and time are part of the cache key, so that a changed file is read again."""
     try:
-        with path.open("rb") as opened:
-            return hashlib.file_digest(opened, "sha256").hexdigest()
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise ModelError(f"cannot read {path}: {error.strerror}") from error
 
 
-def bounded_lines(opened: TextIO, path: Path) -> Iterator[str]:
-    """Yield the lines of a file, packed or not; one without end, which would fill the memory, is refused."""
-    while line := opened.readline(_LONGEST_LINE):
-        if len(line) == _LONGEST_LINE and line[-1] != "\n":
-            raise ModelError(f"{path} has a line of more than {_LONGEST_LINE:,} characters: it is no file of this kind")
+def resolve_version(path: Path) -> Path:
+    """Return the file that ``FILE@HASH`` names, as in a signature; its content must have that hash."""
+    bare, at, version = str(path).rpartition("@")
+    # A file whose own name contains an @ is meant literally.
+    if not at or path.exists() or not Path(bare).is_file():
+        return path
+    _check_version(bare, hash_file(Path(bare)), version)
+    return Path(bare)
+
+
+def resolve_folder_version(folder: Path, names: Sequence[str]) -> Path:
+    """Return the folder that ``FOLDER@HASH`` names, as in a signature; its content must have that hash.
+
+    Args:
+        names: The files in the folder that the hash is made of.
+    """
+    bare, at, version = str(folder).rpartition("@")
+    if not at or folder.exists() or not Path(bare).is_dir():
+        return folder
+    _check_version(bare, hash_files([Path(bare) / name for name in names]), version)
+    return Path(bare)
+
+
+def _check_version(path: str, actual: str, expected: str) -> None:
+    if actual != expected:
+        raise ModelError(f"{path} has the content hash {actual}, not {expected}: it is another model")
+
+
+def get_cached_fact(version: str, name: str, compute: Callable[[], object]) -> object:
+    """Return a JSON value that depends only on the content of a model's files, cached on disk beside the store.
+
+    With it, a signature needs no tokenizer and no n-gram table from the second time on.
+
+    Args:
+        version: The hash of the files.
+        name: The name of the fact, unique among those of a version.
+        compute: Called if the value is not cached.
+    """
+    # Versions may hold characters that file names must not, such as the colon of a URL.
+    path = home_folder() / "models" / f"{re.sub(r'[^0-9A-Za-z]', '_', version)}-{name}.json"
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        fact = compute()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # Renamed into place, so that another process never reads half a file.
+        temporary = path.with_suffix(f".{os.getpid()}")
+        temporary.write_text(json.dumps(fact), encoding="utf-8")
+        temporary.replace(path)
+    except OSError:
+        # The cache only saves time: on a full or read-only disk the value is computed again next time.
+        return fact
+    return fact
+
+
+def read_bounded_lines(file: TextIO, path: Path) -> Iterator[str]:
+    """Yield the lines of a text file; an extremely long line is an error.
+
+    Without a bound, a binary file or a small archive that unpacks to one endless line would fill the memory.
+    """
+    while line := file.readline(_MAX_LINE_LENGTH):
+        if len(line) == _MAX_LINE_LENGTH and line[-1] != "\n":
+            raise ModelError(
+                f"{path} has a line of more than {_MAX_LINE_LENGTH:,} characters: it is no file of this kind"
+            )
         yield line
 
 
 def is_importable(module: str) -> bool:
-    """Tell whether a package is installed, without importing it."""
+    """Return whether a package is installed, without importing it."""
     try:
         return find_spec(module) is not None
     except ValueError:
+        # find_spec raises it for a module that is in sys.modules without a spec, such as a stub put there by hand.
         return False
 
 
-def at_version(path: Path) -> Path:
-    """Return the file that ``FILE@HASH`` names, as a signature writes it; the content must match."""
-    bare, at, version = str(path).rpartition("@")
-    if not at or path.exists() or not Path(bare).is_file():
-        return path
-    if file_hash(Path(bare)) != version:
-        raise ModelError(f"{bare} has the content hash {file_hash(Path(bare))}, not {version}: it is another model")
-    return Path(bare)
-
-
-def remembered(version: str, name: str, find: Callable[[], object]) -> object:
-    """Return a fact about files of a version, found once and then remembered beside the store.
-
-    So a signature needs no tokenizer, and no n-gram table, from the second time on. A
-    fact depends on the files' content alone; where it cannot be kept, it is found again.
-    """
-    path = home() / "models" / f"{re.sub(r'[^0-9A-Za-z]', '_', version)}-{name}.json"
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        found = find()
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_suffix(f".{os.getpid()}")
-        draft.write_text(json.dumps(found), encoding="utf-8")
-        draft.replace(path)
-    except OSError:
-        return found
-    return found
-
-
-def checked_bool(name: str, value: object) -> bool:
-    """Return an option that is True or False; "no" and 0 are neither."""
+def validate_bool(name: str, value: object) -> bool:
+    """Return an option that must be True or False; 0 and "no" are errors."""
+    # Not by truth value, by which the string "False" would be true.
     if not isinstance(value, bool):
         raise ModelError(f"{name} is {value!r}; expected True or False")
     return value
 
 
-def checked_choice(name: str, value: object, choices: Sequence[str]) -> str:
-    """Return an option that is one of a few words."""
+def validate_choice(name: str, value: object, choices: Sequence[str]) -> str:
+    """Return an option that must be one of some words."""
     if not isinstance(value, str) or value not in choices:
         raise ModelError(f"{name} is {value!r}; expected one of {', '.join(map(repr, choices))}")
     return value

@@ -1,9 +1,8 @@
-"""What people said: their answers, the ratings that these make, and how far people agree."""
+"""Human judgements: responses, ratings computed from them, forced choices, and inter-rater agreement."""
 
 from __future__ import annotations
 
-from acceptability.people.ratings import Ratings, Rules, rate
-from acceptability.people.reading import read_responses
-from acceptability.people.responses import Responses
+from acceptability.people.ratings import RatingRules, Ratings, rate
+from acceptability.people.responses import Responses, read_responses
 
-__all__ = ["Ratings", "Responses", "Rules", "rate", "read_responses"]
+__all__ = ["RatingRules", "Ratings", "Responses", "rate", "read_responses"]

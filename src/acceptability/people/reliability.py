@@ -1,36 +1,48 @@
-"""How far people agree with each other: reliability, and the ceiling that it sets for a model.
+"""Inter-rater agreement and reliability, and the noise ceiling that they set for a model.
 
-Every function takes a table of answers: a row a participant, a column a sentence, nan where there is no answer.
+Reliability: split-half with the Spearman-Brown correction, leave-one-out, Cronbach's alpha, intraclass correlations and
+Krippendorff's alpha. Agreement: of binary answers with labels, with the majority, and among raters (accuracy and
+Matthews' correlation). Tables of answers have a row per participant and a column per sentence, with nan for a missing
+answer.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
 from acceptability.errors import MeasureError, Undefined
-from acceptability.measures.correlation import pearson, ranks
-from acceptability.people.responses import Bools
-from acceptability.types import Floats
+from acceptability.measures.classification import matthews
+from acceptability.measures.correlation import average_ranks, pearson
+from acceptability.people.ratings import Ratings
+from acceptability.people.responses import Bools, Responses
+from acceptability.types import Floats, Scores, restrict_to_scored
 
-Places = NDArray[np.int64]
+ParticipantIndices = NDArray[np.int64]
 
-_LEAST_DEFINED = 0.95
-_LEAST_SPLITS = 40
+# With more undefined splits than this, the mean of the others would be that of a selection.
+_MIN_DEFINED_SHARE = 0.95
+# 40 values are the fewest of which 95 % leaves out one at either end.
+_MIN_SPLITS = 40
 
 
 @dataclass(frozen=True)
 class SplitHalf:
-    """How two random halves of the participants agree, over many splits.
+    """Split-half reliability: the agreement of two random halves of the participants, over many splits.
 
     Args:
-        reliability: The mean of the corrected correlations, with the middle of them (low, high): how much the
-            choice of halves matters, and not how much another sample of people would.
+        reliability: The mean of the corrected correlations.
+        low: The lower end of their central range. The range reflects the choice of halves, and not how much another
+            sample of participants would differ.
+        high: The upper end of the range.
         correlation: The mean correlation of two halves, not corrected.
-        undefined: How many splits had no correlation.
+        splits: The number of random splits.
+        undefined: The number of splits without a correlation.
     """
 
     reliability: float
@@ -43,23 +55,26 @@ class SplitHalf:
 
 @dataclass(frozen=True)
 class LeaveOneOut:
-    """How each participant agrees with the mean of the others; None where that is undefined."""
+    """The correlation of each participant with the mean of the others; None if undefined."""
 
-    each: tuple[float | None, ...]
+    correlations: tuple[float | None, ...]
 
     @property
     def mean(self) -> float:
         """The mean correlation, over those that are defined."""
-        return float(np.mean([value for value in self.each if value is not None]))
+        return float(np.mean([value for value in self.correlations if value is not None]))
 
 
 @dataclass(frozen=True)
-class Ceiling:
-    """A model's correlation with ratings, set against the most that it could be.
+class NoiseCeiling:
+    """A model's correlation with ratings, relative to the highest that noise in the ratings allows.
 
     Args:
-        ceiling: The square root of the ratings' reliability: how the true ratings would correlate with these means.
-        share: Correlation through ceiling (Spearman's correction for attenuation); it may exceed 1 by chance.
+        correlation: The correlation of the model's scores with mean ratings.
+        reliability: The reliability of the mean ratings.
+        ceiling: The square root of the reliability: the expected correlation of the true ratings with these means.
+        share: The correlation divided by the ceiling (Spearman's correction for attenuation); it may exceed 1 by
+            chance.
     """
 
     correlation: float
@@ -68,134 +83,159 @@ class Ceiling:
     share: float
 
 
-def split_half(values: Floats, *, splits: int = 1000, seed: int = 0, level: float = 0.95) -> SplitHalf:
-    """Return how two halves of the participants agree, corrected to the full number by Spearman and Brown.
+def split_half_reliability(values: Floats, *, splits: int = 1000, seed: int = 0, level: float = 0.95) -> SplitHalf:
+    """Return the split-half reliability, corrected to the full number of participants by the Spearman-Brown formula.
 
-    A split of an odd number leaves one half larger by one. A sentence that a half did not answer is left out of
-    that split.
+    With an odd number of participants one half is larger by one. A sentence without answers in one of the halves is
+    dropped from that split.
+
+    Args:
+        values: A row per participant, a column per sentence; nan for a missing answer.
+        splits: The number of random splits.
+        seed: The seed of the splits.
+        level: The share of the corrected correlations between ``low`` and ``high``.
     """
-    if splits < _LEAST_SPLITS:
-        raise MeasureError(f"splits is {splits}; expected at least {_LEAST_SPLITS}")
+    if splits < _MIN_SPLITS:
+        raise MeasureError(f"splits is {splits}; expected at least {_MIN_SPLITS}")
     if len(values) < 2:
         raise Undefined(f"halves need two participants; there are {len(values)}")
     generator = np.random.default_rng(seed)
+    # Zeros and a mask instead of nan: sums and counts per half are then two plain sums, where
+    # nanmean would warn about every sentence without an answer in a half.
     given, filled = ~np.isnan(values), np.nan_to_num(values)
     orders = (generator.permutation(len(values)) for _ in range(splits))
     half = len(values) // 2
-    found = [_correlated(given, filled, order[:half], order[half:]) for order in orders]
-    defined = np.array([each for each in found if each is not None])
-    if len(defined) < _LEAST_DEFINED * splits:
+    correlations = [_correlate_means(given, filled, order[:half], order[half:]) for order in orders]
+    defined = np.array([correlation for correlation in correlations if correlation is not None])
+    if len(defined) < _MIN_DEFINED_SHARE * splits:
         raise Undefined(f"{splits - len(defined)} of {splits} splits have halves without a correlation")
-    corrected = np.array([spearman_brown(each) for each in defined.tolist()])
+    # Corrected split by split, and averaged afterwards: the correction is not linear.
+    corrected = np.array([spearman_brown(correlation) for correlation in defined.tolist()])
     low, high = np.quantile(corrected, [(1 - level) / 2, (1 + level) / 2])
     missed = splits - len(defined)
     return SplitHalf(float(corrected.mean()), float(low), float(high), float(defined.mean()), splits, missed)
 
 
 def spearman_brown(correlation: float, times: float = 2.0) -> float:
-    """Return the reliability of so many times the raters (Spearman 1910; Brown 1910).
+    """Return the reliability for ``times`` as many raters: the prophecy formula (Spearman 1910; Brown 1910).
 
-    A negative correlation gets the same correction with its sign kept, so that -1 stays -1.
+    A negative correlation is corrected by its absolute value and keeps its sign, so that -1 stays -1.
 
     >>> spearman_brown(0.5), spearman_brown(-0.5)
     (0.6666666666666666, -0.6666666666666666)
     """
+    # By the absolute value: the plain formula has a pole at -1 / (times - 1), which is -1 for two halves.
     return times * correlation / (1 + (times - 1) * abs(correlation))
 
 
-def leave_one_out(values: Floats) -> LeaveOneOut:
-    """Return how each participant's answers correlate with the means of all others', over shared sentences."""
+def leave_one_out_correlations(values: Floats) -> LeaveOneOut:
+    """Return the correlation of each participant's answers with the means of all others, over shared sentences."""
     given, filled = ~np.isnan(values), np.nan_to_num(values)
     everyone = np.arange(len(values))
-    each = tuple(_correlated(given, filled, everyone[[place]], np.delete(everyone, place)) for place in everyone)
-    if all(value is None for value in each):
+    correlations = tuple(
+        _correlate_means(given, filled, everyone[[index]], np.delete(everyone, index)) for index in everyone
+    )
+    if all(value is None for value in correlations):
         raise Undefined("no participant's answers correlate with the others'")
-    return LeaveOneOut(each)
+    return LeaveOneOut(correlations)
 
 
-def cronbach(values: Floats) -> float:
-    """Return Cronbach's alpha, with the participants as the items of the test; the design must be complete.
+def cronbach_alpha(values: Floats) -> float:
+    """Return Cronbach's alpha, with participants as the items of a test; no answer may be missing.
 
-    >>> round(cronbach(np.array([[1.0, 2.0, 3.0], [1.0, 3.0, 5.0]])), 4)
+    >>> round(cronbach_alpha(np.array([[1.0, 2.0, 3.0], [1.0, 3.0, 5.0]])), 4)
     0.8889
     """
     _check_complete(values, "Cronbach's alpha")
     raters = len(values)
+    # The formula by the variance of sums, which equals the one by covariances and needs no matrix of them.
     total = values.sum(axis=0)
     if total.min() == total.max():
         raise Undefined("all sentences have the same sum of answers")
     return float(raters / (raters - 1) * (1 - values.var(axis=1, ddof=1).sum() / total.var(ddof=1)))
 
 
-def icc(values: Floats) -> dict[str, float]:
-    """Return the six intraclass correlations of Shrout and Fleiss (1979); the design must be complete.
+def intraclass_correlations(values: Floats) -> dict[str, float]:
+    """Return the six intraclass correlations of Shrout and Fleiss (1979); no answer may be missing.
 
-    ``ICC(2,1)`` is the agreement of single raters who stand for others, ``ICC(2,k)`` that of the mean of these
-    k; 3 takes these raters as all there are (``ICC(3,k)`` is Cronbach's alpha), 1 has other raters for each sentence.
+    In case 1 every sentence has other raters; in case 2 the raters are a random sample; in case 3 they are the whole
+    population, and ``ICC(3,k)`` is Cronbach's alpha. The second figure is 1 for the reliability of a single rater, and
+    k for that of the mean of k raters.
     """
     _check_complete(values, "an intraclass correlation")
+    # The mean squares of a two-way analysis of variance without replication: between sentences, between raters, and
+    # the rest.
     k, n = values.shape
     grand = values.mean()
     between = k * float(((values.mean(axis=0) - grand) ** 2).sum()) / (n - 1)
     raters = n * float(((values.mean(axis=1) - grand) ** 2).sum()) / (k - 1)
     within = float(((values - values.mean(axis=0)) ** 2).sum()) / (n * (k - 1))
     error = (within * n * (k - 1) - raters * (k - 1)) / ((n - 1) * (k - 1))
+    # Without differences between sentences all six would be ratios of noise, or of 0.
     if np.ptp(values.mean(axis=0)) == 0:
         raise Undefined("all sentences have the same mean")
     return {
-        "ICC(1,1)": _through(between - within, between + (k - 1) * within),
-        "ICC(2,1)": _through(between - error, between + (k - 1) * error + k * (raters - error) / n),
-        "ICC(3,1)": _through(between - error, between + (k - 1) * error),
-        "ICC(1,k)": _through(between - within, between),
-        "ICC(2,k)": _through(between - error, between + (raters - error) / n),
-        "ICC(3,k)": _through(between - error, between),
+        "ICC(1,1)": _safe_divide(between - within, between + (k - 1) * within),
+        "ICC(2,1)": _safe_divide(between - error, between + (k - 1) * error + k * (raters - error) / n),
+        "ICC(3,1)": _safe_divide(between - error, between + (k - 1) * error),
+        "ICC(1,k)": _safe_divide(between - within, between),
+        "ICC(2,k)": _safe_divide(between - error, between + (raters - error) / n),
+        "ICC(3,k)": _safe_divide(between - error, between),
     }
 
 
-def krippendorff(values: Floats, *, level: str = "interval") -> float:
-    """Return Krippendorff's alpha: 1 for perfect agreement, 0 for that of chance; answers may be missing.
+def krippendorff_alpha(values: Floats, *, level: str = "interval") -> float:
+    """Return Krippendorff's alpha: 1 for perfect agreement, 0 for agreement at chance level; answers may be missing.
 
     Args:
-        level: "nominal" (the same or not), "ordinal" (ranks) or "interval" (distances).
+        values: A row per participant, a column per sentence; nan for a missing answer.
+        level: The level of measurement: "nominal" (equal or not), "ordinal" (ranks) or "interval" (distances).
     """
+    # A single answer to a sentence has nothing to agree with; by definition it does not enter the chance level either.
     pairable = values[:, (~np.isnan(values)).sum(axis=0) > 1]
     given = pairable[~np.isnan(pairable)]
     if not len(given) or given.min() == given.max():
         raise Undefined("no two answers to one sentence" if not len(given) else "all answers are the same")
     if level == "nominal":
-        tables = [np.where(np.isnan(pairable), np.nan, pairable == each) for each in np.unique(given)]
+        tables = [np.where(np.isnan(pairable), np.nan, pairable == category) for category in np.unique(given)]
     elif level == "ordinal":
         ranked = pairable.copy()
-        ranked[~np.isnan(pairable)] = ranks(given)
+        ranked[~np.isnan(pairable)] = average_ranks(given)
         tables = [ranked]
     elif level == "interval":
         tables = [pairable]
     else:
         raise MeasureError(f"level is {level!r}; expected 'nominal', 'ordinal' or 'interval'")
-    # Squared distances of pairs are twice a variance; that of categories is the sum over their 0/1 columns.
+    # The mean squared distance of all pairs is twice the variance, so no pairs need to be formed. The nominal distance
+    # is a sum of squared distances over 0/1 indicators, one per category. The factor 2 cancels in the ratio.
     counts = (~np.isnan(pairable)).sum(axis=0)
-    observed = sum(float((counts * np.nanvar(each, axis=0, ddof=1)).sum()) / len(given) for each in tables)
-    expected = sum(float(np.nanvar(each, ddof=1)) for each in tables)
+    observed = sum(float((counts * np.nanvar(table, axis=0, ddof=1)).sum()) / len(given) for table in tables)
+    expected = sum(float(np.nanvar(table, ddof=1)) for table in tables)
     return 1 - observed / expected
 
 
-def ceiling(correlation: float, reliability: float) -> Ceiling:
-    """Return a model's correlation with mean ratings, set against their reliability.
+def noise_ceiling(correlation: float, reliability: float) -> NoiseCeiling:
+    """Return a model's correlation with mean ratings, relative to the noise ceiling of their reliability.
 
-    >>> ceiling(0.6, 0.81)
-    Ceiling(correlation=0.6, reliability=0.81, ceiling=0.9, share=0.6666666666666666)
+    >>> noise_ceiling(0.6, 0.81)
+    NoiseCeiling(correlation=0.6, reliability=0.81, ceiling=0.9, share=0.6666666666666666)
     """
     if not (-1 <= correlation <= 1 and reliability <= 1):
         raise MeasureError(f"a correlation of {correlation} and a reliability of {reliability}: expected at most 1")
     if reliability <= 0:
-        raise Undefined(f"the reliability is {reliability:.4g}: people do not agree, and set no ceiling")
+        raise Undefined(f"the reliability is {reliability:.4g}: people do not agree, so there is no ceiling")
+    # The reliability is the correlation of two equally noisy means. Only one side of a model's correlation is noisy,
+    # so the bound is the square root.
     top = math.sqrt(reliability)
-    return Ceiling(correlation, reliability, top, correlation / top)
+    return NoiseCeiling(correlation, reliability, top, correlation / top)
 
 
-def _correlated(given: Bools, filled: Floats, first: Places, second: Places) -> float | None:
-    """Return how the means of two groups of participants correlate, over what both answered; None if undefined."""
+def _correlate_means(
+    given: Bools, filled: Floats, first: ParticipantIndices, second: ParticipantIndices
+) -> float | None:
+    """Return the correlation between the means of two groups, over shared sentences; None if undefined."""
     counts, other_counts = given[first].sum(axis=0), given[second].sum(axis=0)
+    # Means of different sentences cannot be correlated, so both groups need an answer.
     shared = (counts > 0) & (other_counts > 0)
     sums, other_sums = filled[first].sum(axis=0), filled[second].sum(axis=0)
     try:
@@ -204,14 +244,250 @@ def _correlated(given: Bools, filled: Floats, first: Places, second: Places) -> 
         return None
 
 
-def _through(part: float, whole: float) -> float:
+def _safe_divide(part: float, whole: float) -> float:
+    # Variance estimates may be negative, so that the denominators can be 0 for data that vary.
     if whole == 0:
         raise Undefined("the variances cancel each other out")
     return part / whole
 
 
-def _check_complete(values: Floats, what: str) -> None:
+def _check_complete(values: Floats, statistic: str) -> None:
     if missing := int(np.isnan(values).sum()):
-        raise Undefined(f"{what} needs every participant's answer to every sentence; {missing} are missing")
+        raise Undefined(f"{statistic} needs every participant's answer to every sentence; {missing} are missing")
     if len(values) < 2 or values.shape[1] < 2:
-        raise Undefined(f"{what} needs two participants and two sentences; the table is {values.shape}")
+        raise Undefined(f"{statistic} needs two participants and two sentences; the table is {values.shape}")
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """The agreement of two series of binary answers.
+
+    Args:
+        accuracy: The share of sentences with the same answer; None if no sentence has both answers.
+        mcc: Matthews' correlation; None if the second series is of one class.
+        n: The number of sentences with both answers.
+    """
+
+    accuracy: float | None
+    mcc: float | None
+    n: int
+
+
+@dataclass(frozen=True)
+class AgreementSummary:
+    """Several agreements summarised: mean accuracy, and mean, standard deviation (ddof 0) and maximum of MCC."""
+
+    accuracy: float
+    mcc: float
+    mcc_sd: float
+    mcc_max: float
+    n: int
+
+
+@dataclass(frozen=True)
+class RaterAgreement:
+    """All agreements of a group of raters.
+
+    Args:
+        raters: Each rater against the labels, by name.
+        majority: The majority vote against the labels.
+        to_majority: Each rater against the majority vote, in which that rater is included.
+        pairs: Every pair of raters; without MCC if either gave a constant answer to the shared sentences.
+        ties: The number of sentences without a majority, which are excluded wherever the majority is involved.
+    """
+
+    raters: dict[str, Agreement]
+    majority: Agreement
+    to_majority: dict[str, Agreement]
+    pairs: dict[tuple[str, str], Agreement]
+    ties: int
+
+
+def compute_rater_agreement(responses: Responses) -> RaterAgreement:
+    """Return the agreement of raters with the labels, with their majority vote, and with each other."""
+    if responses.kind != "yes-no":
+        raise MeasureError(f"{responses.name}: answers are {responses.kind}; agreement with labels needs yes-no")
+    names, values, labels = responses.participants, responses.values, responses.labels
+    if np.isnan(labels).all():
+        raise MeasureError(f"{responses.name}: no sentence has a label to agree with")
+    majority_row = majority_answers(values)
+    answered = (~np.isnan(values)).any(axis=0)
+    return RaterAgreement(
+        {name: compute_agreement(row, labels) for name, row in zip(names, values, strict=True)},
+        compute_agreement(majority_row, labels),
+        {name: compute_agreement(row, majority_row) for name, row in zip(names, values, strict=True)},
+        {
+            (names[i], names[j]): compute_mutual_agreement(values[i], values[j])
+            for i, j in combinations(range(len(names)), 2)
+        },
+        int((np.isnan(majority_row) & answered).sum()),
+    )
+
+
+def compute_agreement(predicted: Floats, labels: Floats) -> Agreement:
+    """Return the agreement of predictions with labels, over the sentences that have both.
+
+    >>> compute_agreement(np.array([1.0, 1.0, 0.0, np.nan]), np.array([1.0, 0.0, 0.0, 1.0]))
+    Agreement(accuracy=0.6666666666666666, mcc=0.5, n=3)
+    """
+    both = ~(np.isnan(predicted) | np.isnan(labels))
+    n = int(both.sum())
+    if not n:
+        return Agreement(None, None, 0)
+    accuracy = float((predicted[both] == labels[both]).mean())
+    # Undefined if all labels that are left are of one class, which can happen for a rater with few answers.
+    try:
+        return Agreement(accuracy, matthews(predicted[both], labels[both]), n)
+    except Undefined:
+        return Agreement(accuracy, None, n)
+
+
+def compute_mutual_agreement(first: Floats, second: Floats) -> Agreement:
+    """Return the agreement of two raters, which is symmetric: neither is taken as the correct one.
+
+    >>> constant, varied = np.array([1.0, 1.0]), np.array([1.0, 0.0])
+    >>> compute_mutual_agreement(constant, varied) == compute_mutual_agreement(varied, constant)
+    True
+    """
+    # MCC of constant predictions is 0 by convention, of constant labels undefined. Between raters it is undefined in
+    # both directions, as the order of two raters means nothing.
+    forward, backward = compute_agreement(first, second), compute_agreement(second, first)
+    return replace(forward, mcc=None) if backward.mcc is None else forward
+
+
+def majority_answers(values: Floats) -> Floats:
+    """Return the majority vote on each sentence: more than half of the given answers; nan for a tie, or no answer.
+
+    >>> majority_answers(np.array([[1.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, np.nan, np.nan]]))
+    array([ 1., nan,  0.])
+    """
+    given = (~np.isnan(values)).sum(axis=0)
+    # Twice the count against the number of answers: integers, so that a tie is exact.
+    yes = np.nansum(values, axis=0)
+    return np.where(2 * yes > given, 1.0, np.where(2 * yes < given, 0.0, np.nan))
+
+
+def summarise_agreement(agreements: Sequence[Agreement]) -> AgreementSummary:
+    """Return the means over several agreements; if one of them is undefined, so is the mean."""
+    accuracies = [agreement.accuracy for agreement in agreements if agreement.accuracy is not None]
+    correlations = [agreement.mcc for agreement in agreements if agreement.mcc is not None]
+    if not agreements or len(accuracies) < len(agreements) or len(correlations) < len(agreements):
+        raise Undefined(f"{len(agreements) - len(correlations)} of {len(agreements)} correlations are undefined")
+    spread = float(np.std(correlations))
+    return AgreementSummary(
+        float(np.mean(accuracies)), float(np.mean(correlations)), spread, max(correlations), len(agreements)
+    )
+
+
+SummaryRow = dict[str, object]
+
+
+def build_reliability_rows(ratings: Ratings, *, splits: int = 1000, seed: int = 0) -> list[SummaryRow]:
+    """Return a row per reliability coefficient: name, value, interval, and a note on what is undefined or excluded.
+
+    Args:
+        ratings: Ratings with the answers that they are means of.
+        splits: The number of random splits for split-half reliability.
+        seed: The seed of the splits.
+    """
+    values = ratings.values
+    level = "nominal" if ratings.unit == "share" else "interval"
+
+    def compute_split_half() -> SummaryRow:
+        halves = split_half_reliability(values, splits=splits, seed=seed)
+        note = f"{halves.undefined} splits without a correlation left out" if halves.undefined else None
+        return {"value": halves.reliability, "low": halves.low, "high": halves.high, "note": note}
+
+    def compute_leave_one_out() -> SummaryRow:
+        others = leave_one_out_correlations(values)
+        none = sum(correlation is None for correlation in others.correlations)
+        return {"value": others.mean, "note": f"{none} participants without a correlation left out" if none else None}
+
+    def wrap_value(compute: Callable[[], float]) -> Callable[[], SummaryRow]:
+        return lambda: {"value": compute()}
+
+    coefficients: dict[str, Callable[[], SummaryRow]] = {
+        f"split-half, Spearman-Brown (splits={splits}, seed={seed})": compute_split_half,
+        "leave-one-out, mean r": compute_leave_one_out,
+        "Cronbach's alpha": wrap_value(lambda: cronbach_alpha(values)),
+        "ICC(2,1)": wrap_value(lambda: intraclass_correlations(values)["ICC(2,1)"]),
+        "ICC(2,k)": wrap_value(lambda: intraclass_correlations(values)["ICC(2,k)"]),
+        f"Krippendorff's alpha ({level})": wrap_value(lambda: krippendorff_alpha(values, level=level)),
+    }
+    return [{"name": name, **_compute_or_note(compute)} for name, compute in coefficients.items()]
+
+
+def _compute_or_note(compute: Callable[[], SummaryRow]) -> SummaryRow:
+    # One undefined coefficient, as with missing answers, must not hide the others.
+    empty: SummaryRow = {"value": None, "low": None, "high": None, "note": None}
+    try:
+        return empty | compute()
+    except Undefined as error:
+        return empty | {"note": str(error)}
+
+
+def build_agreement_rows(responses: Responses) -> list[SummaryRow]:
+    """Return a row per agreement: each rater, their mean and the majority vote, with the labels and with each other."""
+    agreements = compute_rater_agreement(responses)
+    ties = f"{agreements.ties} sentences without a majority left out" if agreements.ties else None
+    return [
+        *(
+            {"who": name, "against": "labels", **asdict(agreement), "note": None}
+            for name, agreement in agreements.raters.items()
+        ),
+        _build_mean_row("mean of raters", "labels", list(agreements.raters.values())),
+        {"who": "majority", "against": "labels", **asdict(agreements.majority), "note": ties},
+        _build_mean_row("mean of raters", "majority", list(agreements.to_majority.values())),
+        *(
+            [_build_mean_row("mean of pairs", "each other", list(agreements.pairs.values()))]
+            if agreements.pairs
+            else []
+        ),
+    ]
+
+
+def _build_mean_row(who: str, against: str, agreements: Sequence[Agreement]) -> SummaryRow:
+    row: SummaryRow = {
+        "who": who,
+        "against": against,
+        "accuracy": None,
+        "mcc": None,
+        "n": len(agreements),
+        "note": None,
+    }
+    try:
+        summary = summarise_agreement(agreements)
+    except Undefined as error:
+        return row | {"note": str(error)}
+    note = f"MCC: sd {summary.mcc_sd:.4f} (ddof 0), largest {summary.mcc_max:.4f}"
+    return row | {"accuracy": summary.accuracy, "mcc": summary.mcc, "note": note}
+
+
+def build_ceiling_rows(
+    ratings: Ratings, scores: Sequence[Scores], *, splits: int = 1000, seed: int = 0
+) -> list[SummaryRow]:
+    """Return a row per model: its correlation with the ratings, relative to the ceiling of split-half reliability."""
+    return list(_iter_ceiling_rows(ratings, scores, splits, seed))
+
+
+def _iter_ceiling_rows(ratings: Ratings, scores: Sequence[Scores], splits: int, seed: int) -> Iterator[SummaryRow]:
+    for model_scores in scores:
+        # The ceiling is that of the sentences that are compared.
+        scored = ratings.restrict(restrict_to_scored(ratings.to_suite(), [model_scores]).by_id)
+        rated = [row.sentence.id for row in scored.rows if row.mean is not None]
+        means = scored.means[~np.isnan(scored.means)]
+        row: SummaryRow = {
+            "model": model_scores.model,
+            "correlation": None,
+            "reliability": None,
+            "ceiling": None,
+            "share": None,
+        }
+        try:
+            row["correlation"] = correlation = pearson(model_scores.of(rated), means)
+            # Within the loop, although it is the same for all models: an undefined reliability is then a reason in
+            # every row, like an undefined correlation.
+            halves = split_half_reliability(scored.values, splits=splits, seed=seed)
+            yield row | asdict(noise_ceiling(correlation, halves.reliability)) | {"n": len(rated), "reason": None}
+        except Undefined as error:
+            yield row | {"n": len(rated), "reason": str(error)}

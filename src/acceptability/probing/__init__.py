@@ -1,7 +1,7 @@
-"""Feature probing: which factors of a suite can be read off what an encoder makes of its sentences."""
+"""Feature probing: which factors of a suite linear classifiers can read off an encoder's sentence vectors."""
 
-from acceptability.probing.design import factors_of
-from acceptability.probing.probes import MAJORITY, ProbeScore, probe
-from acceptability.probing.vectors import BAG_OF_WORDS
+from acceptability.probing.design import find_factors
+from acceptability.probing.probes import MAJORITY, ProbeScore, probe, probe_encoders
+from acceptability.probing.representations import BAG_OF_WORDS
 
-__all__ = ["BAG_OF_WORDS", "MAJORITY", "ProbeScore", "factors_of", "probe"]
+__all__ = ["BAG_OF_WORDS", "MAJORITY", "ProbeScore", "find_factors", "probe", "probe_encoders"]

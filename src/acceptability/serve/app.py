@@ -1,12 +1,14 @@
-"""The application: which address gives which page."""
+"""The web application: its routes, its error handlers, and the server that runs it."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator
+import socket
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import uvicorn
 from fastapi import FastAPI, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
@@ -16,211 +18,310 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from acceptability import __version__
-from acceptability.errors import AcceptabilityError, UnknownName
-from acceptability.serve.api import Api
-from acceptability.serve.browsing import find_entry, find_run, item_page, listed_suites, unit_page
-from acceptability.serve.forms import form_of, ordered_suite, ordered_table
-from acceptability.serve.guard import REPORT_POLICY, Guard
-from acceptability.serve.jobs import Job, all_jobs, find_job
-from acceptability.serve.judging import Judges
-from acceptability.serve.limits import TRIES_A_MINUTE, Rate, check_sentences
-from acceptability.serve.pages import refused, shown
-from acceptability.serve.reports import has_report, report_of, rows_of
-from acceptability.serve.settings import Settings
-from acceptability.serve.shown import summary, verdicts
-from acceptability.serve.tokens import ACCESS, access_cookie, same
-from acceptability.serve.working import Worker
-from acceptability.store.runs import saved_runs
-from acceptability.suites.fetch import is_here
+from acceptability.errors import AcceptabilityError, EngineError, UnknownName
+from acceptability.models import load_model
+from acceptability.serve.browsing import (
+    ensure_report,
+    find_entry,
+    find_run,
+    get_item_page,
+    get_unit_page,
+    has_report,
+    list_catalog_suites,
+    read_rows,
+)
+from acceptability.serve.jobs import (
+    EvaluationJob,
+    JobWorker,
+    all_jobs,
+    create_suite_job,
+    create_table_job,
+    find_job,
+    lock_jobs_folder,
+    read_form,
+)
+from acceptability.serve.json_api import JsonApi
+from acceptability.serve.model_worker import BUNDLED_MODELS, ServedModels, judge_sentences, summarise_verdicts
+from acceptability.serve.security import (
+    ACCESS_COOKIE,
+    LOGIN_ATTEMPTS_PER_MINUTE,
+    REPORT_POLICY,
+    RateLimiter,
+    SecurityMiddleware,
+    Settings,
+    check_sentences,
+    check_token,
+    is_same_secret,
+    make_access_cookie,
+    render_error,
+    render_page,
+)
+from acceptability.store.runs import list_saved_runs
+from acceptability.suites.catalog import is_available
 
 _STATIC = Path(__file__).with_name("static")
+_MAX_LISTED_JOBS = 20
+# How long open requests may take after Ctrl-C; an evaluation resumes at the next start anyway.
+_SHUTDOWN_SECONDS = 5
 _log = logging.getLogger(__name__)
 
 
-def application(settings: Settings) -> ASGIApp:
-    """Return the whole application, with models that are loaded when somebody asks them."""
-    judges = Judges(settings.models, settings.limits.waiting)
-    worker = Worker(judges, settings.limits.jobs)
+def create_app(settings: Settings) -> ASGIApp:
+    """Return the application; models are loaded when they are first used."""
+    models = ServedModels(settings.models, settings.limits.waiting)
+    worker = JobWorker(models, settings.limits.jobs)
 
     @asynccontextmanager
-    async def life(_: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         worker.start()
         yield
+        # Waits for the batch that is being scored, and must not block the event loop meanwhile: pages still answer.
         await run_in_threadpool(worker.close)
-        judges.close()
+        models.close()
 
     app = FastAPI(
         title="acceptability",
         version=__version__,
-        lifespan=life,
+        lifespan=lifespan,
+        # FastAPI's documentation pages load scripts from elsewhere, which our content policy forbids.
         docs_url=None,
         redoc_url=None,
         openapi_url="/api/openapi.json",
     )
     app.mount("/static", StaticFiles(directory=_STATIC), name="static")
-    Site(settings, judges, worker).add_to(app)
-    Api(settings, judges, worker).add_to(app)
-    _say_problems(app)
-    # Outermost, so that what it says of every answer holds for faults too.
-    return Guard(app, settings)
+    WebPages(settings, models, worker).add_to(app)
+    JsonApi(settings, models, worker).add_to(app)
+    _add_error_handlers(app)
+    # Outermost, so that its headers are on every response, including those of errors.
+    return SecurityMiddleware(app, settings)
 
 
-class Site:
-    """The pages for people."""
+class WebPages:
+    """The HTML pages, for people; the addresses for programs are in ``JsonApi``."""
 
-    def __init__(self, settings: Settings, judges: Judges, worker: Worker) -> None:
+    def __init__(self, settings: Settings, models: ServedModels, worker: JobWorker) -> None:
         self._settings, self._limits = settings, settings.limits
-        self._judges, self._worker = judges, worker
-        self._tries = Rate(TRIES_A_MINUTE)
+        self._models, self._worker = models, worker
+        self._login_attempts = RateLimiter(LOGIN_ATTEMPTS_PER_MINUTE)
 
     def add_to(self, app: FastAPI) -> None:
-        """Add every page to an application."""
+        """Add the routes of all pages to an application."""
         for address, page in (
-            ("/", self.home),
-            ("/enter", self.door),
-            ("/table", self.table),
-            ("/suites", self.suites),
-            ("/suites/{name:path}", self.suite),
-            ("/jobs/{name}", self.job),
-            ("/runs", self.runs),
-            ("/runs/{name}", self.run),
-            ("/runs/{name}/report", self.report),
+            ("/", self.show_judge_form),
+            ("/enter", self.show_token_form),
+            ("/table", self.show_table_form),
+            ("/suites", self.show_suites),
+            ("/suites/{name:path}", self.show_suite),
+            ("/jobs/{name}", self.show_job),
+            ("/runs", self.show_runs),
+            ("/runs/{name}", self.show_run),
+            ("/runs/{name}/report", self.show_report),
         ):
             app.add_api_route(address, page, methods=["GET"], include_in_schema=False, response_model=None)
         for address, action in (
-            ("/", self.judge),
-            ("/enter", self.enter),
-            ("/table", self.send_table),
-            ("/suites/{name:path}", self.evaluate_suite),
-            ("/jobs/{name}/stop", self.stop),
+            ("/", self.submit_judge_form),
+            ("/enter", self.submit_token),
+            ("/table", self.submit_table),
+            ("/suites/{name:path}", self.submit_suite),
+            ("/jobs/{name}/stop", self.stop_job),
         ):
             app.add_api_route(address, action, methods=["POST"], include_in_schema=False, response_model=None)
 
-    async def home(self, request: Request) -> HTMLResponse:
-        """Show the form for a sentence or a pair."""
-        return shown(request, "judge.html", judges=self._judges, asked=self._judges.names, texts=["", ""], found=[])
+    async def show_judge_form(self, request: Request) -> HTMLResponse:
+        """Return the form for a sentence or a pair."""
+        return render_page(
+            request, "judge.html", models=self._models, selected=self._models.names, texts=["", ""], verdicts=[]
+        )
 
-    async def judge(self, request: Request) -> HTMLResponse:
-        """Show what the models make of the sentences that were typed."""
-        form = await form_of(request, self._limits)
+    async def submit_judge_form(self, request: Request) -> HTMLResponse:
+        """Return the models' scores of the sentences that were typed."""
+        form = await read_form(request, self._limits)
         texts = [form.text("first"), form.text("second")]
         sentences = [text for text in texts if text]
-        names = form.models(self._judges)
+        names = form.selected_models(self._models)
         if not sentences or not names:
             raise HTTPException(400, "there is nothing to judge. Type a sentence and tick at least one model.")
         check_sentences(sentences, self._limits)
-        found = await verdicts(self._judges, names, sentences)
-        part = "verdicts.html" if request.headers.get("x-part") == "verdicts" else "judge.html"
-        return shown(request, part, judges=self._judges, asked=names, texts=texts, found=found, summary=summary(found))
+        verdicts = await judge_sentences(self._models, names, sentences)
+        # The script of the page asks for the verdicts alone and replaces the old ones; without scripts, the browser
+        # loads the whole page.
+        template = "verdicts.html" if request.headers.get("x-part") == "verdicts" else "judge.html"
+        return render_page(
+            request,
+            template,
+            models=self._models,
+            selected=names,
+            texts=texts,
+            verdicts=verdicts,
+            summary=summarise_verdicts(verdicts),
+        )
 
-    def table(self, request: Request) -> HTMLResponse:
-        """Show the form for a table, and the evaluations so far."""
-        return shown(request, "table.html", judges=self._judges, limits=self._limits, jobs=all_jobs()[:20])
+    def show_table_form(self, request: Request) -> HTMLResponse:
+        """Return the form for a table, and the latest evaluations."""
+        jobs = all_jobs()[:_MAX_LISTED_JOBS]
+        return render_page(request, "table.html", models=self._models, limits=self._limits, jobs=jobs)
 
-    async def send_table(self, request: Request) -> RedirectResponse:
-        """Take a table, and go to the page that shows how far its evaluation is."""
-        form = await form_of(request, self._limits)
-        self._worker.check_room()
-        name, content = form.table()
-        models, by = form.models(self._judges), form.text("by")
-        return self._begun(await run_in_threadpool(ordered_table, name, content, models, by, self._limits))
+    async def submit_table(self, request: Request) -> RedirectResponse:
+        """Start the evaluation of a table, and redirect to the page of its progress."""
+        form = await read_form(request, self._limits)
+        self._worker.check_capacity()
+        name, content = form.read_table()
+        models, by = form.selected_models(self._models), form.text("by")
+        # In a thread: a table of thousands of rows is read and checked, while other requests are answered.
+        return self._start_job(await run_in_threadpool(create_table_job, name, content, models, by, self._limits))
 
-    async def evaluate_suite(self, request: Request, name: str) -> RedirectResponse:
-        """Evaluate a suite of the catalog."""
-        form = await form_of(request, self._limits)
-        self._worker.check_room()
-        models, by = form.models(self._judges), form.text("by")
+    async def submit_suite(self, request: Request, name: str) -> RedirectResponse:
+        """Start the evaluation of a suite of the catalog, and redirect to the page of its progress."""
+        form = await read_form(request, self._limits)
+        self._worker.check_capacity()
+        models, by = form.selected_models(self._models), form.text("by")
         entry = find_entry(name)
-        return self._begun(await run_in_threadpool(ordered_suite, entry.id, models, by, self._limits))
+        return self._start_job(await run_in_threadpool(create_suite_job, entry.id, models, by, self._limits))
 
-    def job(self, request: Request, name: str) -> HTMLResponse:
-        """Show how far an evaluation is, and in the end what came out."""
-        job = _job(name)
-        rows = rows_of(find_run(job.run), "results") if job.run else []
-        return shown(request, "job.html", job=job, rows=rows)
+    def show_job(self, request: Request, name: str) -> HTMLResponse:
+        """Return the progress of an evaluation, or its results once it is done."""
+        job = _get_job(name)
+        rows = read_rows(find_run(job.run), "results") if job.run else []
+        return render_page(request, "job.html", job=job, rows=rows)
 
-    async def stop(self, request: Request, name: str) -> RedirectResponse:
-        """End an evaluation."""
-        await form_of(request, self._limits)
-        self._worker.stop(_job(name))
+    async def stop_job(self, request: Request, name: str) -> RedirectResponse:
+        """Stop an evaluation."""
+        # Only for its check that the form was sent by our own page.
+        await read_form(request, self._limits)
+        self._worker.stop(_get_job(name))
         return RedirectResponse(f"/jobs/{name}", status_code=303)
 
-    def suites(self, request: Request) -> HTMLResponse:
-        """List the suites of the catalog."""
-        return shown(request, "suites.html", suites=listed_suites())
+    def show_suites(self, request: Request) -> HTMLResponse:
+        """Return the list of the suites of the catalog."""
+        return render_page(request, "suites.html", suites=list_catalog_suites())
 
-    def suite(self, request: Request, name: str, page: int = 1, q: str = "") -> HTMLResponse:
-        """Show one suite, with its sentences."""
+    def show_suite(self, request: Request, name: str, page: int = 1, q: str = "") -> HTMLResponse:
+        """Return a page of a suite: its metadata and some of its sentences."""
         entry = find_entry(name)
-        found = item_page(name, page, q) if is_here(entry) else None
-        return shown(request, "suite.html", entry=entry, page=found, judges=self._judges, limits=self._limits)
+        items = get_item_page(name, page, q) if is_available(entry) else None
+        return render_page(request, "suite.html", entry=entry, page=items, models=self._models, limits=self._limits)
 
-    def runs(self, request: Request) -> HTMLResponse:
-        """List what was computed before, here or on the command line, the newest first."""
-        runs, problems = saved_runs()
-        return shown(request, "runs.html", runs=runs[::-1], problems=problems)
+    def show_runs(self, request: Request) -> HTMLResponse:
+        """Return the list of saved runs, from here and from the command line, the newest first."""
+        runs, problems = list_saved_runs()
+        return render_page(request, "runs.html", runs=runs[::-1], problems=problems)
 
-    def run(self, request: Request, name: str, page: int = 1, q: str = "") -> HTMLResponse:
-        """Show one run: its results and the rows behind them."""
+    def show_run(self, request: Request, name: str, page: int = 1, q: str = "") -> HTMLResponse:
+        """Return a page of a run: its results, and some of the rows that they are computed from."""
         run = find_run(name)
-        rows = rows_of(run, "results")
-        return shown(request, "run.html", run=run, rows=rows, reported=has_report(rows), page=unit_page(run, page, q))
+        rows = read_rows(run, "results")
+        return render_page(
+            request, "run.html", run=run, rows=rows, reported=has_report(rows), page=get_unit_page(run, page, q)
+        )
 
-    def report(self, name: str) -> HTMLResponse:
-        """Show the report of a run, shut off from everything else."""
-        page = report_of(find_run(name)).read_text(encoding="utf-8")
+    def show_report(self, name: str) -> HTMLResponse:
+        """Return the report of a run, in a sandbox of its own."""
+        page = ensure_report(find_run(name)).read_text(encoding="utf-8")
         return HTMLResponse(page, headers={"Content-Security-Policy": REPORT_POLICY})
 
-    async def door(self, request: Request) -> HTMLResponse:
-        """Ask for the token."""
-        return shown(request, "enter.html")
+    async def show_token_form(self, request: Request) -> HTMLResponse:
+        """Return the page that asks a visitor for the access token."""
+        return render_page(request, "enter.html")
 
-    async def enter(self, request: Request) -> RedirectResponse:
-        """Let somebody in who knows the token."""
-        self._tries.check(request.client.host if request.client else "")
-        form = await form_of(request, self._limits)
+    async def submit_token(self, request: Request) -> RedirectResponse:
+        """Set the access cookie for a visitor who enters the token."""
+        # Before anything else: somebody who guesses must not even send a form more often than this.
+        self._login_attempts.check(request.client.host if request.client else "")
+        form = await read_form(request, self._limits)
         token = self._settings.token
-        if not token or not same(form.text("token"), token):
-            raise HTTPException(401, "that is not the token. Whoever started the server knows it.")
+        if not token or not is_same_secret(form.text("token"), token):
+            raise HTTPException(401, "that is not the token. The person who started the server knows it.")
+        # 303: the browser follows with GET, and reloading the page does not send the form again.
         response = RedirectResponse("/", status_code=303)
-        response.set_cookie(ACCESS, access_cookie(token), httponly=True, samesite="strict", path="/")
+        response.set_cookie(ACCESS_COOKIE, make_access_cookie(token), httponly=True, samesite="strict", path="/")
         return response
 
-    def _begun(self, job: Job) -> RedirectResponse:
+    def _start_job(self, job: EvaluationJob) -> RedirectResponse:
         self._worker.add(job)
         return RedirectResponse(f"/jobs/{job.id}", status_code=303)
 
 
-def _job(name: str) -> Job:
+def _get_job(name: str) -> EvaluationJob:
     job = find_job(name)
     if job is None:
         raise HTTPException(404, f"there is no evaluation {name!r}. It may have been deleted.")
     return job
 
 
-def _say_problems(app: FastAPI) -> None:
-    """Turn everything that can go wrong into one line."""
+def _add_error_handlers(app: FastAPI) -> None:
+    """Turn every error into a response of one line."""
 
-    async def ours(request: Request, error: Exception) -> Response:
-        return refused(request, 404 if isinstance(error, UnknownName) else 400, str(error))
+    async def handle_own_error(request: Request, error: Exception) -> Response:
+        return render_error(request, 404 if isinstance(error, UnknownName) else 400, str(error))
 
-    async def refusal(request: Request, error: Exception) -> Response:
+    async def handle_http_error(request: Request, error: Exception) -> Response:
         assert isinstance(error, AnyHTTPException)
-        known = {"Not Found": "there is no such page.", "Method Not Allowed": "this page cannot be asked that way."}
-        answer = refused(request, error.status_code, known.get(str(error.detail), str(error.detail)))
-        answer.headers.update(error.headers or {})
-        return answer
+        # Errors that Starlette raises itself have the names of HTTP as their text.
+        messages = {
+            "Not Found": "there is no such page.",
+            "Method Not Allowed": "this page does not accept such a request.",
+        }
+        response = render_error(request, error.status_code, messages.get(str(error.detail), str(error.detail)))
+        response.headers.update(error.headers or {})
+        return response
 
-    async def unread(request: Request, error: Exception) -> Response:
+    async def handle_validation_error(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
+        # One line only: the first error is usually the cause of the others.
         first = error.errors()[0]
-        return refused(request, 400, f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
+        return render_error(request, 400, f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
 
-    async def broken(request: Request, error: Exception) -> Response:
+    async def handle_unexpected_error(request: Request, error: Exception) -> Response:
+        # The traceback is for the log only: it could show paths and data of this machine to a visitor.
         _log.error("%s %s", request.method, request.url.path, exc_info=error)
-        return refused(request, 500, "something broke in the server. Its log says what.")
+        return render_error(request, 500, "the server failed unexpectedly. See its log.")
 
-    app.add_exception_handler(AcceptabilityError, ours)
-    app.add_exception_handler(AnyHTTPException, refusal)
-    app.add_exception_handler(RequestValidationError, unread)
-    app.add_exception_handler(Exception, broken)
+    app.add_exception_handler(AcceptabilityError, handle_own_error)
+    app.add_exception_handler(AnyHTTPException, handle_http_error)
+    app.add_exception_handler(RequestValidationError, handle_validation_error)
+    app.add_exception_handler(Exception, handle_unexpected_error)
+
+
+def serve(settings: Settings, on_ready: Callable[[str], None]) -> None:
+    """Run the server until Ctrl-C.
+
+    Args:
+        on_ready: Called with the address once the server accepts connections.
+    """
+    check_token(settings.host, settings.token)
+    # Opened now, without weights: a misspelt model must fail at the start, not for the first visitor.
+    for name in settings.models:
+        if name not in BUNDLED_MODELS:
+            load_model(name)
+    with _open_socket(settings) as listener, lock_jobs_folder():
+        config = uvicorn.Config(
+            create_app(settings),
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            # The headers of a proxy could be forged, and rate limits count by address.
+            proxy_headers=False,
+            timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+        )
+        # The socket listens already: connections wait in its backlog until uvicorn accepts them.
+        on_ready(_format_url(settings.host, listener.getsockname()[1]))
+        try:
+            uvicorn.Server(config).run(sockets=[listener])
+        except KeyboardInterrupt:
+            # uvicorn shuts down gracefully first, and then raises the signal again.
+            return
+
+
+def _open_socket(settings: Settings) -> socket.socket:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    try:
+        return socket.create_server((settings.host, settings.port), family=family, backlog=1024)
+    except (OSError, OverflowError) as error:
+        raise EngineError(
+            f"cannot listen on {settings.host}, port {settings.port}: {error}. Choose another with --port; 0 takes any "
+            "that is free."
+        ) from error
+
+
+def _format_url(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"

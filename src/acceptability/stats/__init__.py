@@ -1,17 +1,20 @@
-"""Is a difference real, and how large is it? Intervals, tests between models, correlations, regressions.
+"""Statistics: confidence intervals, tests between models, correlations and regressions.
 
-Everything here is a pure function over numbers or rows, with a frozen result that carries its effect size. What is
-random takes a ``seed``; what is drawn or swapped (single rows, or all rows that share a tag) is the argument ``by``.
-Each docstring says what a test assumes. ``from acceptability.stats import NAME``:
+Everything here is a pure function over numbers or rows, with a frozen result that carries its effect size. Random
+procedures take a ``seed``; the sampling unit (single rows, or all rows that share a tag) is the argument ``by``. Each
+docstring says what a test assumes. ``from acceptability.stats import NAME``:
 
-Intervals: ``Bootstrap`` (how), ``interval``, ``macro_interval``, ``difference``, ``clopper_pearson``.
-Two models over the same rows: ``permutation_test``, ``sign_flip_test``, ``mcnemar``, ``signed_rank``.
-Two groups: ``rank_sum``, ``niu_penn_p``, ``levene``, ``shapiro_wilk``.
-Many tests: ``holm``, ``benjamini_hochberg``.
-Correlations: ``correlate``, ``correlation_matrix``, ``compare_correlations``, ``dependent``.
-Several predictors: ``logistic_regression``, ``linear_regression``, ``two_way_anova``, ``tukey_hsd``, ``dummies``.
-Rows that share items: ``mixed_linear``, ``mixed_logistic``.
-How many pairs: ``exact_power``, ``critical``; by simulation, ``acceptability.stats.power.power``.
+- Intervals: ``Bootstrap`` (the settings), ``bootstrap_interval``, ``bootstrap_macro_interval``,
+  ``bootstrap_difference``, ``clopper_pearson``.
+- Two models over the same rows: ``permutation_test``, ``sign_flip_test``, ``mcnemar``, ``signed_rank``.
+- Two groups: ``rank_sum``, ``niu_penn_p``, ``levene``, ``shapiro_wilk``.
+- Multiple tests: ``holm``, ``benjamini_hochberg``.
+- Correlations: ``correlate``, ``correlation_matrix``, ``compare_correlations``, ``williams_steiger_test``.
+- Several predictors (with the extra ``stats``): ``logistic_regression``, ``linear_regression``, ``two_way_anova``,
+  ``tukey_hsd``; ``dummies`` codes factors.
+- Rows that share items: ``mixed_linear``, ``mixed_logistic``.
+- How many pairs are needed: ``exact_power``, ``critical_count``; by simulation,
+  ``acceptability.stats.proportions.simulate_power``.
 """
 
 from __future__ import annotations
@@ -19,72 +22,85 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-_HOMES = {
+_MODULES = {
     "Bootstrap": "bootstrap",
     "Interval": "bootstrap",
-    "interval": "bootstrap",
-    "macro_interval": "bootstrap",
-    "difference": "bootstrap",
-    "clopper_pearson": "quantiles",
+    "bootstrap_interval": "bootstrap",
+    "bootstrap_macro_interval": "bootstrap",
+    "bootstrap_difference": "bootstrap",
+    "clopper_pearson": "bootstrap",
     "permutation_test": "permutation",
     "sign_flip_test": "permutation",
-    "mcnemar": "shares",
-    "signed_rank": "ranks",
-    "rank_sum": "ranks",
-    "niu_penn_p": "ranks",
-    "levene": "variances",
-    "shapiro_wilk": "variances",
-    "holm": "corrections",
-    "benjamini_hochberg": "corrections",
+    "mcnemar": "proportions",
+    "signed_rank": "hypothesis_tests",
+    "rank_sum": "hypothesis_tests",
+    "niu_penn_p": "hypothesis_tests",
+    "levene": "hypothesis_tests",
+    "shapiro_wilk": "hypothesis_tests",
+    "holm": "permutation",
+    "benjamini_hochberg": "permutation",
     "correlate": "correlations",
     "correlation_matrix": "correlations",
     "compare_correlations": "correlations",
-    "dependent": "correlations",
+    "williams_steiger_test": "correlations",
     "logistic_regression": "regression",
     "linear_regression": "regression",
-    "dummies": "design",
-    "two_way_anova": "anova",
-    "tukey_hsd": "anova",
+    "dummies": "regression",
+    "two_way_anova": "hypothesis_tests",
+    "tukey_hsd": "hypothesis_tests",
     "mixed_linear": "mixed",
     "mixed_logistic": "mixed",
-    "exact_power": "power",
-    "critical": "power",
+    "exact_power": "proportions",
+    "critical_count": "proportions",
 }
 
 if TYPE_CHECKING:
-    from acceptability.stats.anova import tukey_hsd, two_way_anova
-    from acceptability.stats.bootstrap import Bootstrap, Interval, difference, interval, macro_interval
-    from acceptability.stats.corrections import benjamini_hochberg, holm
-    from acceptability.stats.correlations import compare_correlations, correlate, correlation_matrix, dependent
-    from acceptability.stats.design import dummies
+    from acceptability.stats.bootstrap import (
+        Bootstrap,
+        Interval,
+        bootstrap_difference,
+        bootstrap_interval,
+        bootstrap_macro_interval,
+        clopper_pearson,
+    )
+    from acceptability.stats.correlations import (
+        compare_correlations,
+        correlate,
+        correlation_matrix,
+        williams_steiger_test,
+    )
+    from acceptability.stats.hypothesis_tests import (
+        levene,
+        niu_penn_p,
+        rank_sum,
+        shapiro_wilk,
+        signed_rank,
+        tukey_hsd,
+        two_way_anova,
+    )
     from acceptability.stats.mixed import mixed_linear, mixed_logistic
-    from acceptability.stats.permutation import permutation_test, sign_flip_test
-    from acceptability.stats.power import critical, exact_power
-    from acceptability.stats.quantiles import clopper_pearson
-    from acceptability.stats.ranks import niu_penn_p, rank_sum, signed_rank
-    from acceptability.stats.regression import linear_regression, logistic_regression
-    from acceptability.stats.shares import mcnemar
-    from acceptability.stats.variances import levene, shapiro_wilk
+    from acceptability.stats.permutation import benjamini_hochberg, holm, permutation_test, sign_flip_test
+    from acceptability.stats.proportions import critical_count, exact_power, mcnemar
+    from acceptability.stats.regression import dummies, linear_regression, logistic_regression
 
 __all__ = [
     "Bootstrap",
     "Interval",
     "benjamini_hochberg",
+    "bootstrap_difference",
+    "bootstrap_interval",
+    "bootstrap_macro_interval",
     "clopper_pearson",
     "compare_correlations",
     "correlate",
     "correlation_matrix",
-    "critical",
-    "dependent",
-    "difference",
+    "critical_count",
     "dummies",
     "exact_power",
     "holm",
-    "interval",
     "levene",
     "linear_regression",
     "logistic_regression",
-    "macro_interval",
     "mcnemar",
     "mixed_linear",
     "mixed_logistic",
@@ -96,17 +112,19 @@ __all__ = [
     "signed_rank",
     "tukey_hsd",
     "two_way_anova",
+    "williams_steiger_test",
 ]
 
 
 def __getattr__(name: str) -> object:
-    """Load a name on first use, so that an interval does not wait for a regression."""
-    if name not in _HOMES:
+    """Import a name on first use."""
+    # Lazily, so that code that needs one interval does not pay for importing SciPy's optimisers and sparse matrices.
+    if name not in _MODULES:
         raise AttributeError(f"module 'acceptability.stats' has no attribute {name!r}")
-    found = getattr(import_module(f"acceptability.stats.{_HOMES[name]}"), name)
-    globals()[name] = found
-    return found
+    value = getattr(import_module(f"acceptability.stats.{_MODULES[name]}"), name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES])
+    return sorted([*globals(), *_MODULES])

@@ -1,47 +1,62 @@
-"""Confidence intervals by resampling rows, for any measure.
+"""Bootstrap confidence intervals for any measure: percentile and BCa (Efron 1987).
 
-Rows, or clusters of rows that share a tag (items, sets), are drawn with replacement by a local, seeded
-generator; the interval is read off the resampled values, by percentile or by BCa (Efron 1987). What is drawn
-must be independent: where several rows share an item, draw items.
+Rows, or clusters of rows that share a tag (items, sets), are resampled with replacement by a local, seeded generator;
+the interval is read off the distribution of the resampled values, by percentiles or by BCa (bias-corrected and
+accelerated), which also corrects for bias and skewness. What is resampled must be independent: where several rows
+share an item, resample items (``by="item"``).
 
-A measure whose value is the mean of one column says so by an attribute ``mean_of = "column"``. Its resamples are
-then computed many at a time, with the same numbers, and what BCa needs has a closed form. For other measures BCa
-leaves out each row (or cluster) in turn or, where there are more than 400, each of 400 random groups of them.
+A measure whose value is the mean of one column declares it by an attribute ``mean_of = "column"``. Its resamples are
+then computed many at a time, with the same numbers, and the jackknife that BCa needs has a closed form. For other
+measures the jackknife leaves out each row (or cluster) in turn or, where there are more than 400, each of 400 random
+groups of them.
+
+A proportion whose rows are all 0 or all 1 gets the exact interval of Clopper and Pearson instead (`clopper_pearson`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
+from numpy.typing import NDArray
 
 from acceptability.errors import MeasureError, Undefined
 from acceptability.protocols import Measure
-from acceptability.stats.drawing import Rows, blocks, chosen, drawable, members, totals
-from acceptability.stats.quantiles import bca, clopper_pearson, percentile
 from acceptability.types import Floats, Units
 
-METHODS = ("percentile", "bca")
+UnitIndices = NDArray[np.int64]
+"""Indices of rows, or of clusters of rows."""
 
-MOST_DRAWS = 10_000_000
-"""How many resamples, or swaps of a permutation test, may be asked for."""
+INTERVAL_METHODS = ("percentile", "bca")
 
-_LEAST_DEFINED = 0.95
-_LEAST_RESAMPLES = 40
-_MOST_LEFT_OUT = 400
+MAX_RESAMPLES = 10_000_000
+"""The largest number of bootstrap resamples, or of draws of a permutation test, that may be requested."""
+
+# With fewer resamples a 95 % interval would end at the very least and greatest value, or beyond them.
+_MIN_RESAMPLES = 40
+# A measure may be undefined on some resamples, such as a correlation where all drawn ratings are equal. A few of them
+# can be left out; many would mean an interval of a selection that is no longer random.
+_MIN_DEFINED_SHARE = 0.95
+# Each left-out row costs one evaluation of the measure. BCa needs the jackknife for one number only, the acceleration,
+# which 400 random groups estimate well enough (tests/stats/test_bootstrap.py compares them).
+_MAX_JACKKNIFE_GROUPS = 400
+# How many indices of resampled rows are in memory at once: 16 MB. A thousand resamples of a million rows would be 8 GB.
+_MAX_INDICES = 2_000_000
+# Relative to the largest value: resampled values that differ by less are equal but for rounding.
 _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """How intervals are made.
+    """How bootstrap intervals are computed.
 
     Args:
-        resamples: How many times the rows are drawn anew; 0 makes no intervals.
-        level: The share of resamples inside the interval.
-        by: The tag whose values are drawn instead of single rows; empty for single rows.
-        method: "percentile", or "bca", which corrects bias and skewness.
+        resamples: The number of resamples; 0 for no intervals.
+        level: The confidence level.
+        by: The tag whose values are resampled whole (cluster bootstrap); empty to resample single rows.
+        method: "percentile", or "bca", which corrects for bias and skewness.
     """
 
     resamples: int = 1000
@@ -51,20 +66,20 @@ class Bootstrap:
     method: str = "percentile"
 
     def __post_init__(self) -> None:
-        if self.resamples and not _LEAST_RESAMPLES <= self.resamples <= MOST_DRAWS:
+        if self.resamples and not _MIN_RESAMPLES <= self.resamples <= MAX_RESAMPLES:
             raise MeasureError(
-                f"resamples is {self.resamples}; expected 0, or a number from {_LEAST_RESAMPLES} to {MOST_DRAWS:,}"
+                f"resamples is {self.resamples}; expected 0, or a number from {_MIN_RESAMPLES} to {MAX_RESAMPLES:,}"
             )
         if not 0 < self.level < 1:
             raise MeasureError(f"level is {self.level}; expected a share between 0 and 1")
         if self.seed < 0:
             raise MeasureError(f"seed is {self.seed}; expected a whole number from 0")
-        if self.method not in METHODS:
-            raise MeasureError(f"the interval is {self.method!r}; expected {' or '.join(METHODS)}")
+        if self.method not in INTERVAL_METHODS:
+            raise MeasureError(f"the interval is {self.method!r}; expected {' or '.join(INTERVAL_METHODS)}")
 
     @property
     def signature(self) -> str:
-        """How the interval was made."""
+        """All settings, for the signature of a result."""
         if not self.resamples:
             return "none"
         return f"{self.method}({self.level:g},resamples={self.resamples},by={self.by or 'row'},seed={self.seed})"
@@ -72,150 +87,308 @@ class Bootstrap:
 
 @dataclass(frozen=True)
 class Interval:
-    """Where a value lies, None and None where nothing can say; a note says why, or what was done instead."""
+    """A confidence interval; its ends are None where there is none, and the note says why or how it was computed."""
 
     low: float | None = None
     high: float | None = None
     note: str | None = None
 
 
+def bootstrap_interval(measure: Measure, units: Units, bootstrap: Bootstrap) -> Interval:
+    """Return the interval of a measure over its rows; there is none for fewer than two rows or clusters.
+
+    A proportion whose rows are all 0 or all 1 gets the exact interval of Clopper and Pearson, with each row or cluster
+    as one trial, since all resamples of such rows are equal.
+    """
+    if not bootstrap.resamples:
+        return Interval()
+    if (exact := _exact_if_constant(measure, units, bootstrap)) is not None:
+        return exact
+    return _combine_strata([_build_stratum(measure, units, bootstrap)], bootstrap, _take_only)
+
+
+def bootstrap_macro_interval(measure: Measure, groups: Sequence[Units], bootstrap: Bootstrap) -> Interval:
+    """Return the interval of the mean over groups; rows are resampled within groups, each of which needs two."""
+    if not bootstrap.resamples:
+        return Interval()
+    strata = [_build_stratum(measure, units, bootstrap) for units in groups]
+    return _combine_strata(strata, bootstrap, _average)
+
+
+def bootstrap_difference(measure: Measure, first: Units, second: Units, bootstrap: Bootstrap) -> Interval:
+    """Return the interval of the difference between two models over the same rows (paired bootstrap)."""
+    if not bootstrap.resamples:
+        return Interval()
+    return _combine_strata([_build_difference_stratum(measure, first, second, bootstrap)], bootstrap, _take_only)
+
+
+def bootstrap_macro_difference(
+    measure: Measure, groups: Sequence[tuple[Units, Units]], bootstrap: Bootstrap
+) -> Interval:
+    """Return the interval of the mean over groups of the difference between two models."""
+    if not bootstrap.resamples:
+        return Interval()
+    strata = [_build_difference_stratum(measure, first, second, bootstrap) for first, second in groups]
+    return _combine_strata(strata, bootstrap, _average)
+
+
 @dataclass(frozen=True, eq=False)
 class _Stratum:
-    """A part of the rows, drawn by itself: its value, its resampled values (nan where undefined), its jackknife."""
+    """Rows that are resampled by themselves (stratified bootstrap).
+
+    Args:
+        value: The measure on the rows themselves.
+        size: The number of rows, or of clusters.
+        resample: From a generator to the measure on each resample, nan where undefined.
+        jackknife: The measure with each row, cluster or group of them left out.
+    """
 
     value: float
     size: int
-    resampled: Callable[[np.random.Generator], Floats]
-    left_out: Callable[[], Floats]
+    resample: Callable[[np.random.Generator], Floats]
+    jackknife: Callable[[], Floats]
 
 
-def interval(measure: Measure, units: Units, how: Bootstrap) -> Interval:
-    """Return the interval of a measure over its rows; fewer than two to draw give none.
-
-    A share whose rows are all 0 or all 1 gets the exact interval of Clopper and Pearson, with each row or cluster
-    as one trial: all resamples of such rows are alike.
-    """
-    if not how.resamples:
-        return Interval()
-    if (exact := _all_alike(measure, units, how)) is not None:
-        return exact
-    return _joined([_stratum(measure, units, how)], how, lambda parts: parts[0])
+def _build_stratum(measure: Measure, units: Units, bootstrap: Bootstrap) -> _Stratum:
+    if column := measure.mean_of:
+        return _build_mean_stratum(units[column], units, bootstrap)
+    return _build_resampled_stratum(units, bootstrap, lambda rows: measure.value(units.take_columns(rows)))
 
 
-def macro_interval(measure: Measure, groups: Sequence[Units], how: Bootstrap) -> Interval:
-    """Return the interval of the mean over groups; rows are drawn within their group, of which each needs two."""
-    if not how.resamples:
-        return Interval()
-    strata = [_stratum(measure, units, how) for units in groups]
-    return _joined(strata, how, lambda parts: np.mean(parts, axis=0))
+def _build_difference_stratum(measure: Measure, first: Units, second: Units, bootstrap: Bootstrap) -> _Stratum:
+    # The same rows are taken from both models. They are equally hard for both, so that the difference varies less
+    # between resamples than with rows of each model's own.
+    if column := measure.mean_of:
+        return _build_mean_stratum(first[column] - second[column], first, bootstrap)
+    return _build_resampled_stratum(
+        first,
+        bootstrap,
+        lambda rows: measure.value(first.take_columns(rows)) - measure.value(second.take_columns(rows)),
+    )
 
 
-def difference(measure: Measure, first: Units, second: Units, how: Bootstrap) -> Interval:
-    """Return the interval of a difference between two models; the same rows are drawn for both."""
-    if not how.resamples:
-        return Interval()
-    return _joined([_gap_stratum(measure, first, second, how)], how, lambda parts: parts[0])
-
-
-def macro_difference(measure: Measure, groups: Sequence[tuple[Units, Units]], how: Bootstrap) -> Interval:
-    """Return the interval of the mean over groups of a difference between two models."""
-    if not how.resamples:
-        return Interval()
-    strata = [_gap_stratum(measure, first, second, how) for first, second in groups]
-    return _joined(strata, how, lambda parts: np.mean(parts, axis=0))
-
-
-def _gap_stratum(measure: Measure, first: Units, second: Units, how: Bootstrap) -> _Stratum:
-    if column := mean_of(measure):
-        return _mean_stratum(first[column] - second[column], first, how)
-    return _drawn_stratum(first, how, lambda rows: measure.value(first.drawn(rows)) - measure.value(second.drawn(rows)))
-
-
-def mean_of(measure: Measure) -> str | None:
-    """Return the column whose mean a measure is, if it is one."""
-    return getattr(measure, "mean_of", None)
-
-
-def _stratum(measure: Measure, units: Units, how: Bootstrap) -> _Stratum:
-    if column := mean_of(measure):
-        return _mean_stratum(units[column], units, how)
-    return _drawn_stratum(units, how, lambda rows: measure.value(units.drawn(rows)))
-
-
-def _mean_stratum(column: Floats, units: Units, how: Bootstrap) -> _Stratum:
-    """Return a stratum whose value is a mean: sums over clusters, divided by how many rows they have."""
-    sums, counts = totals(column, units, how.by)
+def _build_mean_stratum(column: Floats, units: Units, bootstrap: Bootstrap) -> _Stratum:
+    """Return a stratum whose value is a mean: a sum over clusters, divided by the number of their rows."""
+    sums, counts = sum_by_cluster(column, units, bootstrap.by)
     n = len(sums)
 
-    def resampled(generator: np.random.Generator) -> Floats:
+    def resample(generator: np.random.Generator) -> Floats:
+        # Clusters may differ in size, and then so does the number of rows in a resample.
         return np.concatenate(
             [
-                sums[rows].sum(axis=1) / (counts[rows].sum(axis=1) if how.by else n)
-                for rows in chosen(n, how.resamples, generator)
+                sums[rows].sum(axis=1) / (counts[rows].sum(axis=1) if bootstrap.by else n)
+                for rows in draw_resamples(n, bootstrap.resamples, generator)
             ]
         )
 
-    def left_out() -> Floats:
+    def jackknife() -> Floats:
         return np.asarray((sums.sum() - sums) / (counts.sum() - counts))
 
     value = float(sums.sum() / counts.sum()) if n else float("nan")
-    return _Stratum(value, n, resampled, left_out)
+    return _Stratum(value, n, resample, jackknife)
 
 
-def _drawn_stratum(units: Units, how: Bootstrap, value_of: Callable[[Rows], float]) -> _Stratum:
-    """Return a stratum of any measure: rows are put together for each resample, and the measure is asked."""
-    clusters = members(units, how.by) if how.by else []
-    n = len(clusters) if how.by else len(units)
+def _build_resampled_stratum(units: Units, bootstrap: Bootstrap, value_of: Callable[[UnitIndices], float]) -> _Stratum:
+    """Return a stratum for any measure, which is evaluated on the rows of each resample.
 
-    def of(drawn: Rows) -> float:
+    Args:
+        value_of: From the indices of rows to the value on them.
+    """
+    clusters = cluster_rows(units, bootstrap.by) if bootstrap.by else []
+    n = len(clusters) if bootstrap.by else len(units)
+
+    def evaluate_rows(indices: UnitIndices) -> float:
         try:
-            return value_of(np.concatenate([clusters[each] for each in drawn]) if how.by else drawn)
+            return value_of(np.concatenate([clusters[index] for index in indices]) if bootstrap.by else indices)
         except Undefined:
             return float("nan")
 
-    def resampled(generator: np.random.Generator) -> Floats:
-        return np.array([of(each) for rows in chosen(n, how.resamples, generator) for each in rows])
+    def resample(generator: np.random.Generator) -> Floats:
+        return np.array(
+            [evaluate_rows(rows) for batch in draw_resamples(n, bootstrap.resamples, generator) for rows in batch]
+        )
 
-    def left_out() -> Floats:
-        return np.array([of(np.delete(np.arange(n), each)) for each in blocks(n, _MOST_LEFT_OUT, how.seed)])
+    def jackknife() -> Floats:
+        return np.array(
+            [
+                evaluate_rows(np.delete(np.arange(n), group))
+                for group in make_jackknife_groups(n, _MAX_JACKKNIFE_GROUPS, bootstrap.seed)
+            ]
+        )
 
-    return _Stratum(of(np.arange(n)), n, resampled, left_out)
+    return _Stratum(evaluate_rows(np.arange(n)), n, resample, jackknife)
 
 
-def _joined(strata: Sequence[_Stratum], how: Bootstrap, join: Callable[[Sequence[Floats]], Floats]) -> Interval:
-    """Return the interval of what strata, each with a generator of its own, give together."""
-    if any(each.size < 2 for each in strata):
-        what = f"values of {how.by!r}" if how.by else "rows"
-        return Interval(note=f"no interval: there are fewer than two {what} to draw")
-    values = join([each.resampled(_generator(how, i)) for i, each in enumerate(strata)])
+def _combine_strata(
+    strata: Sequence[_Stratum], bootstrap: Bootstrap, join: Callable[[Sequence[Floats]], Floats]
+) -> Interval:
+    """Return the interval of a value over strata.
+
+    Args:
+        join: From the resampled values of each stratum to those of the whole.
+    """
+    if any(stratum.size < 2 for stratum in strata):
+        unit_name = f"values of {bootstrap.by!r}" if bootstrap.by else "rows"
+        return Interval(note=f"no interval: there are fewer than two {unit_name} to resample")
+    values = join([stratum.resample(_make_generator(bootstrap, i)) for i, stratum in enumerate(strata)])
     defined = values[~np.isnan(values)]
-    if len(defined) < _LEAST_DEFINED * how.resamples:
-        return Interval(note=f"no interval: {how.resamples - len(defined)} of {how.resamples} resamples are undefined")
-    lost = len(values) - len(defined)
-    note = f"{lost} of {how.resamples} resamples are undefined and left out" if lost else None
+    undefined_count = len(values) - len(defined)
+    if len(defined) < _MIN_DEFINED_SHARE * bootstrap.resamples:
+        return Interval(note=f"no interval: {undefined_count} of {bootstrap.resamples} resamples are undefined")
+    notes = []
+    if undefined_count:
+        notes.append(f"{undefined_count} of {bootstrap.resamples} resamples are undefined and left out")
+    # An interval without width looks like certainty, while it only means that resampling cannot show any variation.
     if np.ptp(defined) <= _ROUNDING * np.abs(defined).max():
-        note = "; ".join(filter(None, (note, "all resamples are alike, so the interval says nothing of other rows")))
-    if how.method == "percentile":
-        return Interval(*percentile(defined, how.level), note)
-    left_out = [each.left_out() for each in strata]
-    if any(np.isnan(each).any() for each in left_out):
+        notes.append("all resamples are equal, so the interval says nothing about other rows")
+    note = "; ".join(notes) or None
+    if bootstrap.method == "percentile":
+        return Interval(*percentile_interval(defined, bootstrap.level), note)
+    jackknife_values = [stratum.jackknife() for stratum in strata]
+    if any(np.isnan(left_out).any() for left_out in jackknife_values):
         return Interval(note="no BCa interval: the value is undefined where some rows are left out")
     try:
-        value = float(join([np.array(each.value) for each in strata]))
-        return Interval(*bca(defined, value, left_out, how.level), note)
+        value = float(join([np.array(stratum.value) for stratum in strata]))
+        return Interval(*bca_interval(defined, value, jackknife_values, bootstrap.level), note)
     except Undefined as error:
         return Interval(note=f"no BCa interval: {error}")
 
 
-def _generator(how: Bootstrap, stratum: int) -> np.random.Generator:
-    return np.random.default_rng([how.seed, stratum] if stratum else how.seed)
+def _take_only(values_by_stratum: Sequence[Floats]) -> Floats:
+    return values_by_stratum[0]
 
 
-def _all_alike(measure: Measure, units: Units, how: Bootstrap) -> Interval | None:
-    """Return the exact interval of a share whose rows are all 0 or all 1, None for all other rows."""
-    column, n = mean_of(measure), drawable(units, how.by)
+def _average(values_by_stratum: Sequence[Floats]) -> Floats:
+    return np.asarray(np.mean(values_by_stratum, axis=0))
+
+
+def _make_generator(bootstrap: Bootstrap, stratum: int) -> np.random.Generator:
+    # A generator per stratum: with one and the same seed two groups of equal size would draw the same row numbers, and
+    # their errors would be correlated. The first keeps the plain seed, as a measure without groups has it.
+    return np.random.default_rng([bootstrap.seed, stratum] if stratum else bootstrap.seed)
+
+
+def _exact_if_constant(measure: Measure, units: Units, bootstrap: Bootstrap) -> Interval | None:
+    """Return the exact interval of a proportion whose rows are all 0 or all 1, None for all other rows."""
+    column, n = measure.mean_of, count_sampling_units(units, bootstrap.by)
     if column is None or n < 2 or not (units[column] == units[column][0]).all() or units[column][0] not in (0, 1):
         return None
-    low, high = clopper_pearson(n if units[column][0] else 0, n, how.level)
-    trials = f"{n} values of {how.by!r}" if how.by else f"{n} rows"
+    low, high = clopper_pearson(n if units[column][0] else 0, n, bootstrap.level)
+    trials = f"{n} values of {bootstrap.by!r}" if bootstrap.by else f"{n} rows"
     return Interval(low, high, f"every row is {units[column][0]:g}: exact interval of Clopper and Pearson, {trials}")
+
+
+def percentile_interval(values: Floats, level: float) -> tuple[float, float]:
+    """Return the percentile interval: the central share ``level`` of the resampled values.
+
+    >>> percentile_interval(np.arange(101.0), 0.5)
+    (25.0, 75.0)
+    """
+    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def bca_interval(values: Floats, estimate: float, jackknife: Sequence[Floats], level: float) -> tuple[float, float]:
+    """Return the BCa interval, bias-corrected and accelerated (Efron 1987): percentiles at adjusted levels.
+
+    Args:
+        values: The resampled values.
+        estimate: The value on the rows themselves.
+        jackknife: The values with each row or cluster left out in turn; one array per stratum.
+
+    Raises:
+        Undefined: The estimate lies outside the range of the resampled values, where the bias correction is infinite.
+    """
+    if values.min() == values.max():
+        return float(values[0]), float(values[0])
+    # Resamples equal to the estimate count one half on either side. Discrete measures have many of them, and which side
+    # rounding puts them on must not decide.
+    slack = _ROUNDING * float(np.abs(values).max())
+    below = float(((values < estimate - slack).mean() + (values <= estimate + slack).mean()) / 2)
+    if not 0 < below < 1:
+        raise Undefined("the value itself lies outside all resampled values")
+    bias, acceleration = float(scipy.special.ndtri(below)), compute_acceleration(jackknife)
+    quantiles = [bias + float(scipy.special.ndtri((1 + side * level) / 2)) for side in (-1, 1)]
+    levels = [float(scipy.special.ndtr(bias + z / (1 - acceleration * z))) for z in quantiles]
+    low, high = np.quantile(values, levels)
+    return float(low), float(high)
+
+
+def compute_acceleration(jackknife: Sequence[Floats]) -> float:
+    """Return the acceleration of BCa, the change of the standard error with the value.
+
+    That is a sixth of the skewness of the jackknife's influence values, of all strata together.
+    """
+    influences = [(len(left_out) - 1) * (left_out.mean() - left_out) / len(left_out) for left_out in jackknife]
+    squares = sum(float(influence @ influence) for influence in influences)
+    # No row matters to the value: there is no skewness to correct for, and nothing to divide by.
+    if squares == 0:
+        return 0.0
+    return float(sum(float((influence**3).sum()) for influence in influences) / (6 * squares**1.5))
+
+
+def clopper_pearson(hits: int, n: int, level: float = 0.95) -> tuple[float, float]:
+    """Return the exact binomial interval of a proportion, hits out of n independent trials (Clopper and Pearson 1934).
+
+    It covers the true probability at least as often as ``level``, mostly more often.
+
+    >>> low, high = clopper_pearson(10, 10)
+    >>> round(low, 4), high
+    (0.6915, 1.0)
+    """
+    if n < 1 or not 0 <= hits <= n:
+        raise MeasureError(f"{hits} of {n} is no share; expected 0 to n hits out of at least one trial")
+    if not 0 < level < 1:
+        raise MeasureError(f"level is {level}; expected a share between 0 and 1")
+    tail = (1 - level) / 2
+    # Quantiles of beta distributions, which have no parameter of 0: there the interval reaches to the end.
+    low = 0.0 if hits == 0 else float(scipy.special.betaincinv(hits, n - hits + 1, tail))
+    high = 1.0 if hits == n else float(scipy.special.betaincinv(hits + 1, n - hits, 1 - tail))
+    return low, high
+
+
+def cluster_rows(units: Units, by: str) -> list[UnitIndices]:
+    """Return the row indices of each sampling unit: of each cluster that shares a value of the tag, or of each row."""
+    if not by:
+        return list(np.arange(len(units))[:, None])
+    keys = np.array(get_cluster_keys(units, by))
+    # Stable, so that the rows of a cluster keep their order, on which floating-point sums depend.
+    order = np.argsort(keys, kind="stable")
+    _, starts = np.unique(keys[order], return_index=True)
+    return np.split(order, starts[1:])
+
+
+def get_cluster_keys(units: Units, by: str) -> list[str]:
+    """Return the value of a tag in each row; a row without the tag is an error."""
+    keys = [tags[by] for tags in units.tags if by in tags]
+    if len(keys) < len(units):
+        raise MeasureError(f"cannot resample by {by!r}: {len(units) - len(keys)} of {len(units)} rows lack that tag")
+    return keys
+
+
+def count_sampling_units(units: Units, by: str) -> int:
+    """Return the number of sampling units: of rows, or of values of a tag."""
+    return len(set(get_cluster_keys(units, by))) if by else len(units)
+
+
+def sum_by_cluster(column: Floats, units: Units, by: str) -> tuple[Floats, Floats]:
+    """Return the sum of a column and the number of rows, for each sampling unit."""
+    if not by:
+        return column, np.ones(len(column))
+    _, cluster = np.unique(np.array(get_cluster_keys(units, by)), return_inverse=True)
+    return np.asarray(np.bincount(cluster, weights=column), dtype=np.float64), np.bincount(cluster).astype(np.float64)
+
+
+def draw_resamples(n: int, times: int, generator: np.random.Generator) -> Iterator[UnitIndices]:
+    """Yield resamples in batches, (resamples, n): n indices below n, drawn with replacement, ``times`` times in all."""
+    batch_size = max(1, _MAX_INDICES // max(n, 1))
+    for start in range(0, times, batch_size):
+        yield generator.integers(0, n, size=(min(batch_size, times - start), n))
+
+
+def make_jackknife_groups(n: int, most: int, seed: int) -> list[UnitIndices]:
+    """Return what the jackknife leaves out in turn: each of n units, or ``most`` random groups of them if n is more."""
+    if n <= most:
+        return list(np.arange(n)[:, None])
+    # At random, since neighbours in a file tend to be alike, and groups of them would vary more than independent rows.
+    return np.array_split(np.random.default_rng(seed).permutation(n), most)

@@ -1,9 +1,10 @@
-"""Whether probabilities mean what they say: of the sentences given 0.8, are 80 in 100 acceptable?
+"""Calibration of probabilities: of the sentences with probability 0.8, are 80 in 100 acceptable?
 
-Reliability bins, the expected calibration error (Naeini, Cooper and Hauskrecht 2015), Brier's score (1950), and two
-ways to mend: one temperature for all log-odds (Guo et al. 2017), fitted by maximum likelihood, or a rising step
-function (isotonic regression; Zadrozny and Elkan 2002). Probabilities are those of "acceptable", labels are 0 and 1:
-what is compared is the share of acceptable sentences, not how often the more probable label is right.
+Measured by reliability bins, the expected calibration error (ECE; Naeini, Cooper and Hauskrecht 2015) and the Brier
+score (1950). Recalibrated by temperature scaling, one temperature for all log-odds (Guo et al. 2017) fitted by maximum
+likelihood, or by isotonic regression, a non-decreasing step function (Zadrozny and Elkan 2002). Probabilities are
+those of "acceptable" and labels are 0 and 1: they are compared with the share of acceptable sentences, not with how
+often the more probable label is right.
 """
 
 from __future__ import annotations
@@ -17,23 +18,25 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from acceptability.errors import MeasureError, Undefined
-from acceptability.stats.samples import check_level, mean_ranks, paired, sample
+from acceptability.stats.samples import as_paired_samples, as_sample, check_level, mean_ranks
 from acceptability.types import Floats
 
-Places = NDArray[np.int64]
+BinIndices = NDArray[np.int64]
 
-_COLDEST, _HOTTEST = 1e-6, 1e6
+# The root search needs a bracket. A temperature outside this one means that there is no finite best one.
+_MIN_TEMPERATURE, _MAX_TEMPERATURE = 1e-6, 1e6
 
 
 @dataclass(frozen=True)
-class Bin:
-    """Sentences of like probability.
+class ReliabilityBin:
+    """Sentences of similar probability: one point of a reliability diagram.
 
     Args:
         low, high: Their least and greatest probability, or the edges of the bin where all bins are equally wide.
-        n: How many there are.
+        n: The number of sentences.
         expected: Their mean probability.
-        observed: The share of them that is acceptable, with its interval (Wilson 1927).
+        observed: The share of them that is acceptable.
+        observed_low, observed_high: The interval of that share (Wilson 1927).
     """
 
     low: float
@@ -45,63 +48,82 @@ class Bin:
     observed_high: float
 
 
-def equal_width(probabilities: ArrayLike, labels: ArrayLike, count: int = 10, *, level: float = 0.95) -> list[Bin]:
-    """Return bins that are equally wide, from 0 to 1; those that nothing falls into are left out.
+def bin_equal_width(
+    probabilities: ArrayLike, labels: ArrayLike, count: int = 10, *, level: float = 0.95
+) -> list[ReliabilityBin]:
+    """Return reliability bins of equal width from 0 to 1; empty ones are left out.
 
-    A probability on an edge belongs to the bin above it, 1 to the last one.
+    A probability on an edge belongs to the bin above it, 1 to the last bin.
 
-    >>> [(each.low, each.n, each.observed) for each in equal_width([0.1, 0.2, 0.9], [0, 1, 1], count=2)]
+    Args:
+        probabilities: The probability of "acceptable" of each sentence.
+        labels: 1 for acceptable sentences, 0 for others.
+        count: The number of bins, empty ones included.
+        level: The confidence level of the intervals.
+
+    >>> [(part.low, part.n, part.observed) for part in bin_equal_width([0.1, 0.2, 0.9], [0, 1, 1], count=2)]
     [(0.0, 2, 0.5), (0.5, 1, 1.0)]
     """
-    given, truths = _checked(probabilities, labels, count)
+    given, truths = _check_binning(probabilities, labels, count)
     edges = np.linspace(0.0, 1.0, count + 1)
-    places = np.clip(np.searchsorted(edges, given, side="right") - 1, 0, count - 1)
+    # Clipped, since a probability of 1 would open a bin of its own.
+    bin_indices = np.clip(np.searchsorted(edges, given, side="right") - 1, 0, count - 1)
     return [
-        _bin(given[places == place], truths[places == place], (edges[place], edges[place + 1]), level)
-        for place in np.unique(places)
+        _build_bin(given[bin_indices == index], truths[bin_indices == index], (edges[index], edges[index + 1]), level)
+        for index in np.unique(bin_indices)
     ]
 
 
-def equal_mass(probabilities: ArrayLike, labels: ArrayLike, count: int = 10, *, level: float = 0.95) -> list[Bin]:
-    """Return bins that hold equally many sentences; equal probabilities stay together.
+def bin_equal_mass(
+    probabilities: ArrayLike, labels: ArrayLike, count: int = 10, *, level: float = 0.95
+) -> list[ReliabilityBin]:
+    """Return reliability bins of equally many sentences; sentences of equal probability share a bin.
 
-    >>> [(each.low, each.high, each.n) for each in equal_mass([0.1, 0.2, 0.8, 0.9], [0, 1, 1, 1], count=2)]
+    The arguments are those of `bin_equal_width`.
+
+    >>> [(part.low, part.high, part.n) for part in bin_equal_mass([0.1, 0.2, 0.8, 0.9], [0, 1, 1, 1], count=2)]
     [(0.1, 0.2, 2), (0.8, 0.9, 2)]
     """
-    given, truths = _checked(probabilities, labels, count)
+    given, truths = _check_binning(probabilities, labels, count)
+    # By mean ranks, which are equal for ties: cut by position, sentences of one probability could fall into two bins,
+    # depending on their order in the file.
     ranks, _ = mean_ranks(given)
-    places = np.floor((ranks - 0.5) * count / len(given)).astype(np.int64)
+    bin_indices = np.floor((ranks - 0.5) * count / len(given)).astype(np.int64)
     return [
-        _bin(given[inside], truths[inside], (given[inside].min(), given[inside].max()), level)
-        for inside in (places == place for place in np.unique(places))
+        _build_bin(given[inside], truths[inside], (given[inside].min(), given[inside].max()), level)
+        for inside in (bin_indices == index for index in np.unique(bin_indices))
     ]
 
 
-def expected_calibration_error(bins: Sequence[Bin]) -> float:
-    """Return how far observed shares are from probabilities, on average over sentences.
+def expected_calibration_error(bins: Sequence[ReliabilityBin]) -> float:
+    """Return the expected calibration error (ECE): the mean distance of observed shares from probabilities.
 
-    >>> expected_calibration_error(equal_width([0.1, 0.2, 0.9], [0, 1, 1], count=2))
+    The mean is over sentences: each bin has the weight of its number of sentences.
+
+    >>> expected_calibration_error(bin_equal_width([0.1, 0.2, 0.9], [0, 1, 1], count=2))
     0.26666666666666666
     """
     if not bins:
         raise Undefined("there are no bins")
-    return sum(each.n * abs(each.observed - each.expected) for each in bins) / sum(each.n for each in bins)
+    return sum(part.n * abs(part.observed - part.expected) for part in bins) / sum(part.n for part in bins)
 
 
-def brier(probabilities: ArrayLike, labels: ArrayLike) -> float:
-    """Return the mean squared distance of probabilities from labels: 0 is perfect, 0.25 is what 0.5 for all gives.
+def brier_score(probabilities: ArrayLike, labels: ArrayLike) -> float:
+    """Return the Brier score, the mean squared distance of probabilities from labels.
 
-    >>> brier([0.5, 1.0], [0, 1])
+    0 is perfect; a probability of 0.5 for all sentences scores 0.25.
+
+    >>> brier_score([0.5, 1.0], [0, 1])
     0.125
     """
-    given, truths = _checked(probabilities, labels)
+    given, truths = _check_binning(probabilities, labels)
     return float(((given - truths) ** 2).mean())
 
 
-def wilson(hits: int, n: int, level: float = 0.95) -> tuple[float, float]:
-    """Return Wilson's interval of a share: hits out of n independent trials of one chance.
+def wilson_interval(hits: int, n: int, level: float = 0.95) -> tuple[float, float]:
+    """Return Wilson's score interval (1927) of a proportion: hits out of n independent trials.
 
-    >>> low, high = wilson(5, 10)
+    >>> low, high = wilson_interval(5, 10)
     >>> round(low, 4), round(high, 4)
     (0.2366, 0.7634)
     """
@@ -110,88 +132,102 @@ def wilson(hits: int, n: int, level: float = 0.95) -> tuple[float, float]:
     check_level(level)
     z = float(scipy.special.ndtri((1 + level) / 2))
     middle = (hits + z**2 / 2) / (n + z**2)
-    half = z * math.sqrt(hits * (n - hits) / n + z**2 / 4) / (n + z**2)
-    # At the ends rounding would leave what is 0 or 1 a little off.
-    return 0.0 if hits == 0 else middle - half, 1.0 if hits == n else middle + half
+    half_width = z * math.sqrt(hits * (n - hits) / n + z**2 / 4) / (n + z**2)
+    # These ends are exactly 0 and 1, which rounding would miss by a little, and perhaps on the wrong side.
+    return 0.0 if hits == 0 else middle - half_width, 1.0 if hits == n else middle + half_width
 
 
-def probabilities_at(log_odds: ArrayLike, temperature: float = 1.0) -> Floats:
-    """Return the probabilities that log-odds mean at a temperature.
+def apply_temperature(log_odds: ArrayLike, temperature: float = 1.0) -> Floats:
+    """Return probabilities by temperature scaling: the sigmoid of log-odds divided by the temperature.
 
-    >>> probabilities_at([0.0, 2.0], temperature=1e9).round(3)
+    >>> apply_temperature([0.0, 2.0], temperature=1e9).round(3)
     array([0.5, 0.5])
     """
     if not (math.isfinite(temperature) and temperature > 0):
         raise MeasureError(f"the temperature is {temperature}; expected a number above 0")
-    return np.asarray(scipy.special.expit(sample("the log-odds", log_odds) / temperature))
+    return np.asarray(scipy.special.expit(as_sample("the log-odds", log_odds) / temperature))
 
 
-def fitted_temperature(log_odds: ArrayLike, labels: ArrayLike) -> float:
-    """Return the temperature under which the labels are most probable: above 1 if the log-odds are too sure.
+def fit_temperature(log_odds: ArrayLike, labels: ArrayLike) -> float:
+    """Return the maximum-likelihood temperature of temperature scaling: above 1 for overconfident log-odds.
 
-    >>> round(fitted_temperature([2.0, 2.0, 2.0, 2.0, -2.0], [1, 1, 1, 0, 0]), 3)
+    Args:
+        log_odds: The log-odds of "acceptable" of each sentence.
+        labels: 1 for acceptable sentences, 0 for others.
+
+    Raises:
+        Undefined: The log-odds are unrelated to the labels, or separate them without error: no finite temperature fits.
+
+    >>> round(fit_temperature([2.0, 2.0, 2.0, 2.0, -2.0], [1, 1, 1, 0, 0]), 3)
     1.443
     """
-    given, truths = paired(log_odds, labels)
+    given, truths = as_paired_samples(log_odds, labels)
     _check_labels(truths)
 
-    def slope(coldness: float) -> float:
-        """How the loss changes with 1 / temperature: it rises with it, so that there is one zero at most."""
-        return float(((scipy.special.expit(coldness * given) - truths) * given).sum())
+    # In 1 / temperature the log loss is convex: its slope has at most one root, which a bracketing search cannot miss.
+    def loss_slope(inverse_temperature: float) -> float:
+        return float(((scipy.special.expit(inverse_temperature * given) - truths) * given).sum())
 
-    if slope(0.0) >= 0:
-        raise Undefined("the log-odds do not go with the labels: no temperature makes them fit")
-    if slope(1 / _COLDEST) <= 0:
-        raise Undefined("the log-odds part the labels without an error: the lower the temperature, the better the fit")
-    if slope(1 / _HOTTEST) >= 0:
-        raise Undefined(f"the log-odds hardly go with the labels: the temperature would be above {_HOTTEST:g}")
+    if loss_slope(0.0) >= 0:
+        raise Undefined("the log-odds do not increase with the labels: no temperature makes them fit")
+    if loss_slope(1 / _MIN_TEMPERATURE) <= 0:
+        raise Undefined("the log-odds separate the labels without error: the lower the temperature, the better the fit")
+    if loss_slope(1 / _MAX_TEMPERATURE) >= 0:
+        raise Undefined(
+            f"the log-odds hardly increase with the labels: the temperature would be above {_MAX_TEMPERATURE:g}"
+        )
+    # Imported here: scipy.optimize is slow to load, and most commands that import this module fit nothing.
     from scipy.optimize import brentq
 
-    return 1 / float(brentq(slope, 1 / _HOTTEST, 1 / _COLDEST, xtol=1e-14, rtol=1e-13))
+    return 1 / float(brentq(loss_slope, 1 / _MAX_TEMPERATURE, 1 / _MIN_TEMPERATURE, xtol=1e-14, rtol=1e-13))
 
 
 @dataclass(frozen=True, eq=False)
-class Isotonic:
-    """A function that never falls, from scores to probabilities: straight between its knots, flat outside them."""
+class IsotonicCalibrator:
+    """A non-decreasing function from scores to probabilities: linear between its knots, constant outside them.
+
+    Args:
+        scores: The knots, in ascending order.
+        probabilities: The values at the knots.
+    """
 
     scores: Floats
     probabilities: Floats
 
     def __call__(self, scores: ArrayLike) -> Floats:
-        return np.interp(sample("the scores", scores), self.scores, self.probabilities)
+        return np.interp(as_sample("the scores", scores), self.scores, self.probabilities)
 
 
-def fitted_isotonic(scores: ArrayLike, labels: ArrayLike) -> Isotonic:
-    """Return the function that never falls and lies nearest to the labels (least squares).
+def fit_isotonic(scores: ArrayLike, labels: ArrayLike) -> IsotonicCalibrator:
+    """Return the isotonic regression of labels on scores: the nearest non-decreasing function (least squares).
 
-    Neighbours that are out of order are pooled until none is (Ayer et al. 1955); equal scores are one from the start.
+    It is found by SciPy's pool-adjacent-violators algorithm (Ayer et al. 1955).
 
-    >>> fitted_isotonic([1.0, 2.0, 3.0, 4.0], [0, 1, 0, 1]).probabilities
+    >>> fit_isotonic([1.0, 2.0, 3.0, 4.0], [0, 1, 0, 1]).probabilities
     array([0. , 0.5, 0.5, 1. ])
     """
-    given, truths = paired(scores, labels)
+    from scipy.optimize import isotonic_regression
+
+    given, truths = as_paired_samples(scores, labels)
     _check_labels(truths)
-    knots, places, counts = np.unique(given, return_inverse=True, return_counts=True)
-    sums = np.bincount(places, truths)
-    pools: list[tuple[float, int, int]] = []
-    for total, n in zip(sums.tolist(), counts.tolist(), strict=True):
-        pool = (total, n, 1)
-        while pools and pools[-1][0] * pool[1] >= pool[0] * pools[-1][1]:
-            before = pools.pop()
-            pool = (before[0] + pool[0], before[1] + pool[1], before[2] + pool[2])
-        pools.append(pool)
-    levels = [total / n for total, n, _ in pools]
-    return Isotonic(knots, np.repeat(levels, [width for *_, width in pools]))
+    # Sentences of equal score are one knot, weighted by their number: the function can have one value there only.
+    knots, knot_indices, counts = np.unique(given, return_inverse=True, return_counts=True)
+    sums = np.bincount(knot_indices, truths)
+    blocks = isotonic_regression(sums / counts, weights=counts).blocks
+    # The pools' means from whole numbers: as SciPy's weighted means they are off in the last digit, and a pool of
+    # exactly one half may come out below the threshold of .5, or two pools of equal means in two values.
+    levels = np.add.reduceat(sums, blocks[:-1]) / np.add.reduceat(counts, blocks[:-1])
+    return IsotonicCalibrator(knots, np.repeat(levels, np.diff(blocks)))
 
 
-def _bin(given: Floats, truths: Floats, edges: tuple[float, float], level: float) -> Bin:
+def _build_bin(given: Floats, truths: Floats, edges: tuple[float, float], level: float) -> ReliabilityBin:
     n, hits = len(given), int(truths.sum())
-    low, high = wilson(hits, n, level)
-    return Bin(float(edges[0]), float(edges[1]), n, float(given.mean()), hits / n, low, high)
+    low, high = wilson_interval(hits, n, level)
+    return ReliabilityBin(float(edges[0]), float(edges[1]), n, float(given.mean()), hits / n, low, high)
 
 
-def _checked(probabilities: ArrayLike, labels: ArrayLike, count: int = 1) -> tuple[Floats, Floats]:
-    given, truths = paired(probabilities, labels)
+def _check_binning(probabilities: ArrayLike, labels: ArrayLike, count: int = 1) -> tuple[Floats, Floats]:
+    given, truths = as_paired_samples(probabilities, labels)
     _check_labels(truths)
     if isinstance(count, bool) or count < 1:
         raise MeasureError(f"the number of bins is {count!r}; expected a whole number from 1")

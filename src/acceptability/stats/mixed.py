@@ -1,12 +1,14 @@
-"""Mixed-effects models: regressions whose rows share items, types or people.
+"""Mixed-effects models: linear and logistic regression whose rows share items, types or people.
 
-Each kind of group has a random intercept, and kinds may be crossed. The linear model is fitted by REML or maximum
-likelihood over the profiled deviance, the logistic one by the Laplace approximation, both as in lme4 (Bates et al.
-2015). The numbers commonly quoted for lme4's fits of ``sleepstudy`` and ``Penicillin`` (crossed) come out; of ``cbpp``
-(logistic) the criterion does, coefficients and spread to .001, standard errors to .006, since our search for the
-random effects goes further. statsmodels has both models too: its linear one agrees with ours, more slowly; its
-logistic one is a variational approximation whose errors are too small (.11 instead of .23 for the constant of
-``cbpp``), which is why ours is not built on it. There are no random slopes.
+Each kind of group has a random intercept, and kinds may be crossed; there are no random slopes. The linear model is
+fitted by REML or maximum likelihood over the profiled deviance, the logistic one by maximum likelihood in the Laplace
+approximation, both as in lme4 (Bates et al. 2015). The search over the parameters is SciPy's L-BFGS-B.
+
+The numbers commonly quoted for lme4's fits of ``sleepstudy`` and ``Penicillin`` (crossed) come out; of ``cbpp``
+(logistic) the criterion does, coefficients and standard deviation to .001, standard errors to .006, since our search
+for the random effects is carried further. statsmodels has both models too. Its linear one agrees with ours but is
+slower; its logistic one is a variational approximation whose standard errors are too small (.11 instead of .23 for the
+intercept of ``cbpp``), which is why ours is not built on it.
 """
 
 from __future__ import annotations
@@ -14,27 +16,44 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from acceptability.errors import MeasureError, Undefined
-from acceptability.stats.crossed import Groups, curvature, grouped, minimum
-from acceptability.stats.design import Coefficient, binary, design, named, separating, wald
-from acceptability.stats.samples import check_level, varies
+from acceptability.stats.regression import (
+    Coefficient,
+    build_design_matrix,
+    check_binary,
+    find_coefficient,
+    find_separating_predictors,
+    wald_coefficient,
+)
+from acceptability.stats.samples import check_level, encode_levels, require_variation
 from acceptability.types import Floats
 
+# The largest standard deviation of random intercepts that is believed: in the linear model as a multiple of the
+# residual one, in the logistic model in log-odds, where 20 means groups that are all right or all wrong. A search that
+# gets near it is following a likelihood without a maximum.
+_MAX_SD_RATIO = 1e5
+_MAX_SD_LOG_ODDS = 20.0
+# The largest slope of the criterion at an end of the search. L-BFGS-B also stops where rounding hides further progress,
+# which is fine at a slope like this one, and anywhere else not a solution.
+_MAX_SLOPE = 0.01
+# Newton steps towards the modes of the random effects; a handful is usual.
 _NEWTON_STEPS = 100
-_LARGEST_RATIO = 1e5
-"""How many times the error a spread may be."""
-_LARGEST_LOG_ODDS = 20.0
-"""A spread beyond this one says that groups are all right or all wrong."""
+_MODE_TOLERANCE = 1e-10
+# A standard deviation below this counts as 0, on the border of its range, when the Hessian is computed.
+_MIN_FREE_SD = 1e-2
+# Relative to the outcome's sum of squares: a residual below is the rounding error of an exact fit.
+_MIN_RESIDUAL_SHARE = 1e-14
 
 
 @dataclass(frozen=True)
-class Spread:
-    """The standard deviation of a random effect's intercepts, and over how many groups; 0 where they do not differ."""
+class RandomIntercept:
+    """The standard deviation of a kind of group's random intercepts (0 where groups do not differ), and its groups."""
 
     name: str
     sd: float
@@ -43,20 +62,20 @@ class Spread:
 
 @dataclass(frozen=True)
 class MixedModel:
-    """A fitted mixed model.
+    """A fitted mixed-effects model.
 
     Args:
-        coefficients: With Wald z and p, which are too small where groups are few; in a logistic model the effect is
-            an odds ratio.
+        coefficients: The fixed effects with Wald's z and p, which are too small where groups are few; in a logistic
+            model the effect size is an odds ratio.
         residual_sd: The standard deviation within groups; None in a logistic model.
         criterion: Minus twice the log-likelihood (for REML: the restricted one).
         method: "REML", "ML" or "Laplace".
-        r2_marginal, r2_conditional: The effect size of the whole (Nakagawa and Schielzeth 2013): the share of the
-            variance that predictors explain, and that predictors and groups explain together.
+        r2_marginal, r2_conditional: The effect size of the whole model (Nakagawa and Schielzeth 2013): the share of the
+            variance explained by the predictors, and by predictors and groups together.
     """
 
     coefficients: tuple[Coefficient, ...]
-    spreads: tuple[Spread, ...]
+    random_intercepts: tuple[RandomIntercept, ...]
     residual_sd: float | None
     criterion: float
     method: str
@@ -65,7 +84,7 @@ class MixedModel:
     n: int
 
     def __getitem__(self, name: str) -> Coefficient:
-        return named(self.coefficients, name)
+        return find_coefficient(self.coefficients, name)
 
 
 def mixed_linear(
@@ -76,31 +95,48 @@ def mixed_linear(
     reml: bool = True,
     level: float = 0.95,
 ) -> MixedModel:
-    """Fit how an outcome depends on predictors, with random intercepts for groups of rows.
+    """Fit a linear mixed model: how an outcome depends on predictors, with random intercepts for groups of rows.
 
     Assumes that intercepts and residuals are normal, independent of each other and of the predictors.
 
     Args:
-        random: For each kind of group, such as ``item`` and ``type``, which one each row is in.
-        reml: Restricted maximum likelihood, whose spreads are unbiased; False to compare models by their criterion.
+        predictors: The value of each predictor in each row, by name; for factors see ``dummies``.
+        random: For each kind of group, such as ``item`` and ``type``, the group of each row.
+        reml: Restricted maximum likelihood, whose variances are unbiased; False to compare the criteria of models with
+            different predictors.
+        level: The confidence level of the intervals.
+
+    Raises:
+        Undefined: A kind has one group, or one row per group; the predictors are linearly dependent; the fit is exact.
     """
     check_level(level)
-    y, table, names = design(outcome, predictors)
-    varies("the outcome", y)
-    groups = grouped(random, len(y))
+    y, table, names = build_design_matrix(outcome, predictors)
+    require_variation("the outcome", y)
+    groups = build_random_design(random, len(y))
     if any(size >= len(y) for size in groups.sizes):
-        raise Undefined("a kind of group has a single row in each: its spread cannot be told from the error")
-    basis, turn = _orthonormal(table)
-    fit = _profiled(y, basis, groups, reml=reml)
-    thetas = minimum(lambda each: fit(each)[0], np.ones(len(groups.names)), len(groups.names), _LARGEST_RATIO)
-    # The determinant of the predictors' own table, which the orthonormal basis leaves out.
-    criterion, estimates, covariance, variance = fit(thetas)
-    criterion -= 2 * float(np.linalg.slogdet(turn)[1]) if reml else 0.0
-    coefficients = _coefficients(names, turn @ estimates, turn @ covariance @ turn.T, level, is_odds=False)
-    sds = thetas * math.sqrt(variance)
-    method = "REML" if reml else "ML"
-    explained = _explained(basis @ estimates, sds, variance)
-    return MixedModel(coefficients, _spreads(groups, sds), math.sqrt(variance), criterion, method, *explained, len(y))
+        raise Undefined(
+            "a kind of group has a single row in each: its variance cannot be separated from the residual one"
+        )
+    basis, back_transform = _orthonormalise(table)
+    compute_fit = _profile_deviance(y, basis, groups, reml=reml)
+    kinds = len(groups.names)
+    sd_ratios = minimise_lbfgs(lambda ratios: compute_fit(ratios)[0], np.ones(kinds), kinds, _MAX_SD_RATIO)
+    criterion, estimates, covariance, variance = compute_fit(sd_ratios)
+    # REML depends on the scale of the predictors: this is the log-determinant of their own table, which the orthonormal
+    # basis leaves out, and without which the criterion would not be lme4's.
+    criterion -= 2 * float(np.linalg.slogdet(back_transform)[1]) if reml else 0.0
+    sds = sd_ratios * math.sqrt(variance)
+    r2_marginal, r2_conditional = _compute_r2(basis @ estimates, sds, variance)
+    return MixedModel(
+        _build_coefficients(names, estimates, covariance, back_transform, level, is_odds=False),
+        _build_random_intercepts(groups, sds),
+        math.sqrt(variance),
+        criterion,
+        "REML" if reml else "ML",
+        r2_marginal,
+        r2_conditional,
+        len(y),
+    )
 
 
 def mixed_logistic(
@@ -110,142 +146,272 @@ def mixed_logistic(
     *,
     level: float = 0.95,
 ) -> MixedModel:
-    """Fit how the log-odds of an outcome of 0 and 1 depend on predictors, with random intercepts for groups of rows.
+    """Fit a logistic mixed model: how the log-odds of a binary outcome depend on predictors, with random intercepts.
 
-    Assumes that intercepts are normal and independent of the predictors. By the Laplace approximation, which makes
-    spreads a little too small where groups have few rows. Standard errors are from the curvature over all
-    parameters, as in lme4.
+    Assumes that intercepts are normal and independent of the predictors. The likelihood is the Laplace approximation,
+    which makes standard deviations of intercepts a little too small where groups have few rows. Standard errors are
+    from the Hessian over all parameters, as in lme4.
+
+    Args:
+        outcome: 0 or 1 for each row.
+        predictors: The value of each predictor in each row, by name; for factors see ``dummies``.
+        random: For each kind of group, such as ``item`` and ``type``, the group of each row.
+        level: The confidence level of the intervals.
+
+    Raises:
+        Undefined: The outcome has one class, the predictors separate it, or groups differ without bound.
     """
     check_level(level)
-    y, table, names = design(outcome, predictors)
-    binary(y)
-    if culprits := separating(y, table, names):
+    y, table, names = build_design_matrix(outcome, predictors)
+    check_binary(y)
+    if culprits := find_separating_predictors(y, table, names):
         raise Undefined(f"{', '.join(culprits)} separate the outcomes: there is no finite estimate")
-    groups = grouped(random, len(y))
-    basis, turn = _orthonormal(table)
+    groups = build_random_design(random, len(y))
+    basis, back_transform = _orthonormalise(table)
     kinds = len(groups.names)
-    value = _laplace(y, basis, groups)
-    at = minimum(value, np.concatenate([np.ones(kinds), _plain_logistic(y, basis)]), kinds, _LARGEST_LOG_ODDS)
-    thetas, estimates = at[:kinds], at[kinds:]
-    covariance = _covariance(value, at, kinds)
-    coefficients = _coefficients(names, turn @ estimates, turn @ covariance @ turn.T, level, is_odds=True)
-    explained = _explained(basis @ estimates, thetas, math.pi**2 / 3)
-    return MixedModel(coefficients, _spreads(groups, thetas), None, value(at), "Laplace", *explained, len(y))
+    deviance = _laplace_deviance(y, basis, groups)
+    start = np.concatenate([np.ones(kinds), _fit_plain_logistic(y, basis)])
+    solution = minimise_lbfgs(deviance, start, kinds, _MAX_SD_LOG_ODDS)
+    sds, estimates = solution[:kinds], solution[kinds:]
+    covariance = _compute_covariance(deviance, solution, kinds)
+    # On the latent scale of log-odds the residual variance is that of the standard logistic distribution, π²/3.
+    r2_marginal, r2_conditional = _compute_r2(basis @ estimates, sds, math.pi**2 / 3)
+    return MixedModel(
+        _build_coefficients(names, estimates, covariance, back_transform, level, is_odds=True),
+        _build_random_intercepts(groups, sds),
+        None,
+        deviance(solution),
+        "Laplace",
+        r2_marginal,
+        r2_conditional,
+        len(y),
+    )
 
 
-_Profiled = Callable[[Floats], tuple[float, Floats, Floats, float]]
+@dataclass(frozen=True, eq=False)
+class RandomEffectsDesign:
+    """The random-effects design matrix: a sparse table of 0 and 1, (rows, groups), the kinds of groups side by side.
+
+    Args:
+        names: The kinds of groups.
+        sizes: The number of groups of each kind.
+    """
+
+    names: tuple[str, ...]
+    sizes: tuple[int, ...]
+    table: Any
+
+    def expand_sds(self, sds: Floats) -> Floats:
+        """Return the standard deviation of each group's intercept, from those of the kinds."""
+        return np.repeat(sds, self.sizes)
 
 
-def _profiled(y: Floats, basis: Floats, groups: Groups, *, reml: bool) -> _Profiled:
-    """Return the function from relative spreads to criterion, coefficients, their covariance and residual variance."""
+def build_random_design(random: Mapping[str, Sequence[object]], n: int) -> RandomEffectsDesign:
+    """Return the design of random intercepts for n rows; a kind with one group only is Undefined."""
+    from scipy import sparse
+
+    if not random:
+        raise MeasureError("a mixed model needs random effects, such as {'item': [...]}; without, use a regression")
+    tables, sizes = [], []
+    for name, labels in random.items():
+        levels, codes = encode_levels(name, labels, n)
+        if len(levels) < 2:
+            raise Undefined(f"all rows have the same {name}, {levels[0]!r}: its variance cannot be estimated")
+        # Sparse: each row has one 1 per kind, and a dense table of thousands of items may not fit into memory.
+        tables.append(sparse.csr_matrix((np.ones(n), (np.arange(n), codes)), shape=(n, len(levels))))
+        sizes.append(len(levels))
+    return RandomEffectsDesign(tuple(random), tuple(sizes), sparse.hstack(tables, format="csr"))
+
+
+_DevianceFunction = Callable[[Floats], tuple[float, Floats, Floats, float]]
+
+
+def _profile_deviance(y: Floats, basis: Floats, groups: RandomEffectsDesign, *, reml: bool) -> _DevianceFunction:
+    """Return the profiled deviance of a linear mixed model, by penalised least squares (Bates et al. 2015, section 3).
+
+    Coefficients and residual variance have a closed form given the ratios of the intercepts' standard deviations to the
+    residual one, so that the search is over these few ratios only.
+
+    Returns:
+        The function from the ratios to the deviance, the coefficients, their covariance and the residual variance.
+    """
     from scipy.linalg import cholesky, solve_triangular
 
     n, p = basis.shape
-    start = np.linalg.lstsq(basis, y, rcond=None)[0]
-    rest = y - basis @ start
-    rows = n - p if reml else n
-    within, across, onto = (groups.table.T @ each for each in (groups.table, basis, rest))
+    # The random effects are fitted to the residuals of ordinary least squares, which loses fewer digits where the
+    # outcome is far from 0.
+    plain_estimates = np.linalg.lstsq(basis, y, rcond=None)[0]
+    residuals = y - basis @ plain_estimates
+    df = n - p if reml else n
+    # The products with the outcome and the predictors do not depend on the ratios, and are computed once for all steps.
+    within, across, onto = (groups.table.T @ part for part in (groups.table, basis, residuals))
     within = within.toarray()
 
-    def fit(thetas: Floats) -> tuple[float, Floats, Floats, float]:
-        spread = groups.spread(thetas)
-        lower = cholesky(spread[:, None] * within * spread + np.eye(len(spread)), lower=True)
-        shared = solve_triangular(lower, spread[:, None] * np.column_stack([across, onto]), lower=True)
+    def compute_fit(sd_ratios: Floats) -> tuple[float, Floats, Floats, float]:
+        ratios = groups.expand_sds(sd_ratios)
+        # The identity keeps this positive definite even for a ratio of 0, where the intercepts vanish.
+        lower = cholesky(ratios[:, None] * within * ratios + np.eye(len(ratios)), lower=True)
+        shared = solve_triangular(lower, ratios[:, None] * np.column_stack([across, onto]), lower=True)
         inner = np.linalg.cholesky(basis.T @ basis - shared[:, :p].T @ shared[:, :p])
-        shift = np.linalg.solve(inner, basis.T @ rest - shared[:, :p].T @ shared[:, p])
-        squares = float(rest @ rest - shared[:, p] @ shared[:, p] - shift @ shift)
-        if squares <= 1e-14 * float(y @ y):
+        shift = np.linalg.solve(inner, basis.T @ residuals - shared[:, :p].T @ shared[:, p])
+        squares = float(residuals @ residuals - shared[:, p] @ shared[:, p] - shift @ shift)
+        if squares <= _MIN_RESIDUAL_SHARE * float(y @ y):
             raise Undefined("groups and predictors give the outcome exactly: there is no error left")
-        logs = float(np.log(np.diag(lower)).sum()) + (float(np.log(np.diag(inner)).sum()) if reml else 0.0)
-        criterion = 2 * logs + rows * (1 + math.log(2 * math.pi * squares / rows))
+        log_determinant = float(np.log(np.diag(lower)).sum())
+        log_determinant += float(np.log(np.diag(inner)).sum()) if reml else 0.0
+        criterion = 2 * log_determinant + df * (1 + math.log(2 * math.pi * squares / df))
         back = np.linalg.inv(inner).T
-        return criterion, start + back @ shift, back @ back.T * squares / rows, squares / rows
+        return criterion, plain_estimates + back @ shift, back @ back.T * squares / df, squares / df
 
-    return fit
+    return compute_fit
 
 
-def _laplace(y: Floats, basis: Floats, groups: Groups) -> Callable[[Floats], float]:
-    """Return the function from spreads and coefficients to minus twice the approximate log-likelihood."""
+def _laplace_deviance(y: Floats, basis: Floats, groups: RandomEffectsDesign) -> Callable[[Floats], float]:
+    """Return the deviance of a logistic mixed model in the Laplace approximation.
+
+    The integral over the random effects is approximated around their modes, which are found by Newton's method with
+    step halving (penalised iteratively reweighted least squares).
+
+    Returns:
+        The function from the intercepts' standard deviations, followed by the coefficients, to the deviance.
+    """
     from scipy.linalg import cho_factor, cho_solve
 
     kinds = len(groups.names)
+    # Each call starts from the modes of the call before: the search moves in small steps, and so do the modes.
     modes = np.zeros(sum(groups.sizes))
 
-    def value(at: Floats) -> float:
+    def deviance(parameters: Floats) -> float:
         nonlocal modes
-        spread, fixed = groups.spread(at[:kinds]), basis @ at[kinds:]
+        sds, fixed = groups.expand_sds(parameters[:kinds]), basis @ parameters[kinds:]
 
-        def penalised(modes: Floats) -> tuple[float, Floats]:
-            line = fixed + groups.table @ (spread * modes)
-            return float(2 * (np.logaddexp(0, line) - y * line).sum() + modes @ modes), line
+        def penalised_deviance(modes: Floats) -> tuple[float, Floats]:
+            logits = fixed + groups.table @ (sds * modes)
+            return float(2 * (np.logaddexp(0, logits) - y * logits).sum() + modes @ modes), logits
 
-        here, line = penalised(modes)
+        current, logits = penalised_deviance(modes)
         for _ in range(_NEWTON_STEPS):
-            share = expit(line)
-            pull = spread * (groups.table.T @ (y - share)) - modes
-            weighted = groups.table.multiply((share * (1 - share))[:, None])
-            bend = spread[:, None] * (groups.table.T @ weighted).toarray() * spread + np.eye(len(spread))
-            factor = cho_factor(bend, lower=True)
-            if np.abs(pull).max() < 1e-10:
-                return here + 2 * float(np.log(np.diag(factor[0])).sum())
-            step, scale = cho_solve(factor, pull), 1.0
-            there, next_line = penalised(modes + step)
-            while there > here + 1e-9 * abs(here) and scale > 1e-6:
+            probabilities = expit(logits)
+            gradient = sds * (groups.table.T @ (y - probabilities)) - modes
+            weighted = groups.table.multiply((probabilities * (1 - probabilities))[:, None])
+            hessian = sds[:, None] * (groups.table.T @ weighted).toarray() * sds + np.eye(len(sds))
+            factor = cho_factor(hessian, lower=True)
+            # Tight, since the deviance is differenced twice for the standard errors: what the modes lack appears there
+            # multiplied by a million.
+            if np.abs(gradient).max() < _MODE_TOLERANCE:
+                return current + 2 * float(np.log(np.diag(factor[0])).sum())
+            step, scale = cho_solve(factor, gradient), 1.0
+            candidate, logits = penalised_deviance(modes + step)
+            # A full Newton step can overshoot where most predictions are near 0 or 1. The slack lets the last steps
+            # pass, whose gain is below the rounding of the deviance.
+            while candidate > current + 1e-9 * abs(current) and scale > 1e-6:
                 scale /= 2
-                there, next_line = penalised(modes + scale * step)
-            modes, here, line = modes + scale * step, there, next_line
-        raise MeasureError("the most likely random effects were not found: is a predictor far out of scale?")
+                candidate, logits = penalised_deviance(modes + scale * step)
+            modes, current = modes + scale * step, candidate
+        raise MeasureError("the modes of the random effects were not found: is a predictor far out of scale?")
 
-    return value
-
-
-def _covariance(value: Callable[[Floats], float], at: Floats, kinds: int) -> Floats:
-    """Return the covariance of the coefficients; a spread of 0 lies on its border and has no curvature."""
-    free = [i for i in range(len(at)) if i >= kinds or at[i] > 1e-2]
-
-    def moved(part: Floats) -> float:
-        whole = at.copy()
-        whole[free] = part
-        return value(whole)
-
-    whole = 2 * np.linalg.inv(curvature(moved, at[free]))
-    inside = len(free) - (len(at) - kinds)
-    return np.asarray(whole[inside:, inside:])
+    return deviance
 
 
-def _plain_logistic(y: Floats, basis: Floats) -> Floats:
-    """Return the coefficients without random effects, to start from."""
-    found = np.zeros(basis.shape[1])
+def minimise_lbfgs(criterion: Callable[[Floats], float], start: Floats, sd_count: int, max_sd: float) -> Floats:
+    """Return the minimum of a smooth criterion, by SciPy's L-BFGS-B with bounds.
+
+    Args:
+        sd_count: The number of leading parameters that are standard deviations, and so are not negative.
+        max_sd: Their upper bound.
+
+    Raises:
+        Undefined: A standard deviation reaches the upper bound.
+        MeasureError: The search stopped on a slope.
+    """
+    from scipy.optimize import minimize
+
+    bounds = [(0.0, max_sd)] * sd_count + [(None, None)] * (len(start) - sd_count)
+    options = {"maxiter": 1000, "maxfun": 100_000, "ftol": 1e-15, "gtol": 1e-7}
+    # Central differences: forward ones are accurate to about seven digits only, and so would the parameters be.
+    result = minimize(criterion, start, method="L-BFGS-B", jac="3-point", bounds=bounds, options=options)
+    solution = np.asarray(result.x, dtype=np.float64)
+    if (solution[:sd_count] > 0.99 * max_sd).any():
+        raise Undefined("the variance of a random effect grows without bound: within its groups all rows are alike")
+    slope = np.asarray(result.jac)
+    # At the border of 0 the criterion may rise inwards: groups that do not differ are a solution.
+    slope[:sd_count] = np.where(solution[:sd_count] <= 0, np.minimum(slope[:sd_count], 0), slope[:sd_count])
+    if np.abs(slope).max() > _MAX_SLOPE:
+        raise MeasureError(f"the mixed model did not converge (slope {np.abs(slope).max():.3g}): use fewer predictors")
+    return solution
+
+
+def compute_hessian(function: Callable[[Floats], float], at: Floats, step: float = 1e-3) -> Floats:
+    """Return the Hessian of a function by finite differences: of the fourth order on the diagonal, else the second."""
+    n = len(at)
+    hessian = np.empty((n, n))
+    unit = np.eye(n) * step
+    middle = function(at)
+    for i in range(n):
+        near, far = (function(at + k * unit[i]) + function(at - k * unit[i]) for k in (1, 2))
+        hessian[i, i] = (16 * near - far - 30 * middle) / (12 * step**2)
+        for j in range(i):
+            corners = [function(at + a * unit[i] + b * unit[j]) * a * b for a in (1, -1) for b in (1, -1)]
+            hessian[i, j] = hessian[j, i] = sum(corners) / (4 * step**2)
+    return hessian
+
+
+def _compute_covariance(deviance: Callable[[Floats], float], solution: Floats, kinds: int) -> Floats:
+    """Return the covariance of the coefficients: their block of the inverse Hessian over all parameters."""
+    # A standard deviation of 0 lies on the border of its range, where the likelihood need not have a horizontal tangent
+    # and its curvature says nothing about the error: it counts as fixed.
+    free = [i for i in range(len(solution)) if i >= kinds or solution[i] > _MIN_FREE_SD]
+
+    def evaluate_free(free_parameters: Floats) -> float:
+        parameters = solution.copy()
+        parameters[free] = free_parameters
+        return deviance(parameters)
+
+    # The deviance is minus twice the log-likelihood, whose negative Hessian is the information matrix.
+    covariance = 2 * np.linalg.inv(compute_hessian(evaluate_free, solution[free]))
+    free_sds = len(free) - (len(solution) - kinds)
+    return np.asarray(covariance[free_sds:, free_sds:])
+
+
+def _fit_plain_logistic(y: Floats, basis: Floats) -> Floats:
+    """Return the coefficients of a logistic regression without random effects, to start the search from."""
+    # A few Newton steps rather than a library: a starting point need not be exact, and so this works without an extra.
+    estimates = np.zeros(basis.shape[1])
     for _ in range(25):
-        share = expit(basis @ found)
-        bend = basis.T @ (basis * (share * (1 - share))[:, None])
-        found = found + np.linalg.solve(bend, basis.T @ (y - share))
-    return np.asarray(found)
+        probabilities = expit(basis @ estimates)
+        hessian = basis.T @ (basis * (probabilities * (1 - probabilities))[:, None])
+        estimates = estimates + np.linalg.solve(hessian, basis.T @ (y - probabilities))
+    return np.asarray(estimates)
 
 
-def _orthonormal(table: Floats) -> tuple[Floats, Floats]:
-    """Return predictors that are independent and of unit size, and the matrix that turns coefficients back."""
+def _orthonormalise(table: Floats) -> tuple[Floats, Floats]:
+    """Return an orthogonal basis of the design matrix (QR), and the matrix that maps coefficients back from it.
+
+    Predictors of very different scales, or that are nearly collinear, would make the search slow and the Hessian
+    inaccurate. The columns have mean square 1, so that one step size fits all coefficients.
+    """
     q, r = np.linalg.qr(table)
     root = math.sqrt(len(table))
     return q * root, np.linalg.inv(r) * root
 
 
-def _coefficients(
-    names: Sequence[str], estimates: Floats, covariance: Floats, level: float, *, is_odds: bool
+def _build_coefficients(
+    names: Sequence[str], estimates: Floats, covariance: Floats, back_transform: Floats, level: float, *, is_odds: bool
 ) -> tuple[Coefficient, ...]:
-    errors = np.sqrt(np.diag(covariance)).tolist()
+    """Return the coefficients of the predictors, from those of the basis."""
+    ses = np.sqrt(np.diag(back_transform @ covariance @ back_transform.T)).tolist()
     return tuple(
-        wald(name, each, error, level, is_odds=is_odds)
-        for name, each, error in zip(names, estimates.tolist(), errors, strict=True)
+        wald_coefficient(name, estimate, se, level, is_odds=is_odds)
+        for name, estimate, se in zip(names, (back_transform @ estimates).tolist(), ses, strict=True)
     )
 
 
-def _spreads(groups: Groups, sds: Floats) -> tuple[Spread, ...]:
-    return tuple(map(Spread, groups.names, sds.tolist(), groups.sizes))
+def _build_random_intercepts(groups: RandomEffectsDesign, sds: Floats) -> tuple[RandomIntercept, ...]:
+    return tuple(map(RandomIntercept, groups.names, sds.tolist(), groups.sizes))
 
 
-def _explained(fixed: Floats, sds: Floats, within: float) -> tuple[float, float]:
-    """Return the shares of variance that predictors explain, and predictors with groups."""
+def _compute_r2(fixed: Floats, sds: Floats, residual_variance: float) -> tuple[float, float]:
+    """Return the marginal and the conditional R² (Nakagawa and Schielzeth 2013)."""
     explained, between = float(fixed.var()), float(sds @ sds)
-    whole = explained + between + within
-    return explained / whole, (explained + between) / whole
+    total = explained + between + residual_variance
+    return explained / total, (explained + between) / total

@@ -1,13 +1,20 @@
-"""Is one model better than another on the same rows, whatever the measure: a test that shuffles the two models.
+"""Permutation tests of two models over the same rows, for any measure; p values adjusted for multiple tests.
 
-If the models were interchangeable, swapping what they said about a row would change nothing. So rows (or clusters
-of rows) are swapped at random, and p is how often the difference comes out at least as large as it is.
+If two models were interchangeable (the null hypothesis), swapping their scores of a row would change nothing. So rows,
+or clusters of rows, are swapped at random, and p is the share of swaps with a difference at least as large as the
+observed one (`permutation_test`). For means that is a sign-flip test of the row-wise differences (`sign_flip_test`),
+which is exact wherever its sums can be enumerated.
+
+`holm` and `benjamini_hochberg` adjust the p values of many tests: of twenty tests where nothing differs, one is below
+.05 by chance.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import scipy
@@ -15,29 +22,35 @@ from numpy.typing import NDArray
 
 from acceptability.errors import MeasureError, Undefined
 from acceptability.protocols import Measure
-from acceptability.stats.bootstrap import mean_of
-from acceptability.stats.drawing import members, totals
+from acceptability.stats.bootstrap import cluster_rows, sum_by_cluster
 from acceptability.stats.samples import ALTERNATIVES, check_choice
 from acceptability.types import Floats, Units
 
-_MOST_SUMS = 200_000
-_CELLS = 2_000_000
-_LEAST_DEFINED = 0.95
+# The number of distinct sums up to which all sign flips are enumerated rather than sampled, so that p is exact.
+_MAX_SUMS = 200_000
+# How many random signs are in memory at once: 16 MB.
+_MAX_SIGNS = 2_000_000
+# With a few undefined swaps left out p is still about the same; with many it would rest on a selection.
+_MIN_DEFINED_SHARE = 0.95
+# Two swaps with the same difference on paper differ in the last digits, depending on the order of summation. What is
+# this close to the observed difference (relative to the largest possible one) counts as equal, else p of tied data is
+# random.
 _ROUNDING = 1e-9
-_LEAST_GAP = 1e-12
-_LEAST_CHANGE = 1e-3
-"""By how much a measure must change to depend on the scale: rounding may break or make a few ties."""
+# The same for differences that are all 0 but for rounding, where a relative bound would be 0 too.
+_MIN_SLACK = 1e-12
+# A measure depends on the scale if standardising the scores changes it by more: rounding may break or make a few ties.
+_MIN_CHANGE = 1e-3
 
 
 @dataclass(frozen=True)
 class PermutationTest:
-    """A difference between two models, and how surprising it is if they are interchangeable.
+    """A difference between two models, with its p under the hypothesis that they are interchangeable.
 
     Args:
-        difference: The first model's value minus the second's: the effect, in the measure's own units.
-        draws: How many swaps p rests on; None where all were counted, so that p is exact.
+        difference: The effect size: the first model's value minus the second's, in the measure's own units.
+        draws: The number of random swaps; None where all were enumerated, so that p is exact.
         unit: What was swapped: "row", or the tag of the clusters.
-        n: How many of them there are.
+        n: The number of rows or clusters.
     """
 
     difference: float
@@ -59,19 +72,22 @@ def permutation_test(
     alternative: str = "two-sided",
     standardise: Sequence[str] = (),
 ) -> PermutationTest:
-    """Test whether two models differ on the same rows.
+    """Test whether two models differ on the same rows (paired permutation test).
 
     Assumes that rows (with ``by``: clusters) are independent of each other and that, if the models do not differ,
-    what they said about a row could be swapped. For measures that are means this flips the signs of differences;
-    for others the rows are swapped and the measure is asked again. All swaps are counted where that is feasible;
-    else ``draws`` are drawn, and p counts the observed one among them, so that it is never 0.
+    their scores of a row could be swapped. For measures that are means this flips the signs of differences; for others
+    rows are swapped and the measure is evaluated again. All swaps are enumerated where that is feasible; else
+    ``draws`` are sampled, and p counts the observed one among them, so that it is never 0.
 
     Args:
         by: The tag whose values are swapped whole; empty for single rows.
+        draws: The number of random swaps where not all are enumerated.
         alternative: "two-sided", or "greater" or "less" for the first model's value.
-        standardise: Columns that are on a scale of the model's own, such as ``("score",)`` for correlations: each
-            model's, taken together, are brought to mean 0 and standard deviation 1 before they are swapped. A
-            measure whose value changes by that has no such test.
+        standardise: Columns on a scale of the model's own, such as ``("score",)`` for correlations: those of each model
+            together are brought to mean 0 and standard deviation 1 before they are swapped.
+
+    Raises:
+        Undefined: There are no rows, the measure is undefined, or it depends on the scale of ``standardise``.
     """
     check_choice("alternative", alternative, ALTERNATIVES)
     if first.ids != second.ids:
@@ -80,147 +96,218 @@ def permutation_test(
         raise Undefined("there are no rows to swap")
     if draws < 1:
         raise MeasureError(f"draws is {draws}; expected at least 1")
-    column = mean_of(measure)
+    column = measure.mean_of
+    # Standardised columns no longer have the mean that the measure reports, so that those go the general way.
     if column and not standardise:
-        sums = totals(first[column] - second[column], first, by)[0]
-        p, drawn = _flipped(sums, draws, seed, alternative)
-        return PermutationTest(float(sums.sum() / len(first)), p, drawn, by or "row", len(sums), alternative)
-    parts = members(first, by)
-    one, two = (_on_one_scale(measure, each, standardise) for each in (first, second))
-    observed, p, drawn = _swapped(measure, (one, two), parts, (draws, seed), alternative)
-    return PermutationTest(observed, p, drawn, by or "row", len(parts), alternative)
+        sums = sum_by_cluster(first[column] - second[column], first, by)[0]
+        p, draws_used = _sign_flip_p(sums, draws, seed, alternative)
+        return PermutationTest(float(sums.sum() / len(first)), p, draws_used, by or "row", len(sums), alternative)
+    clusters = cluster_rows(first, by)
+    models = tuple(_standardise_columns(measure, units, standardise) for units in (first, second))
+    observed, p, draws_used = _swap_test(measure, (models[0], models[1]), clusters, (draws, seed), alternative)
+    return PermutationTest(observed, p, draws_used, by or "row", len(clusters), alternative)
 
 
 def sign_flip_test(
     differences: Floats, *, draws: int = 10_000, seed: int = 0, alternative: str = "two-sided"
 ) -> tuple[float, int | None]:
-    """Return p for paired differences whose signs are arbitrary if nothing differs, and on how many draws it rests.
+    """Return p of a mean of paired differences whose signs are arbitrary under the null hypothesis.
+
+    Returns:
+        The p value, and the number of random draws; None where all flips were enumerated.
 
     >>> sign_flip_test(np.array([1.0, 2.0, 3.0]))
     (0.25, None)
     """
     check_choice("alternative", alternative, ALTERNATIVES)
-    return _flipped(differences, draws, seed, alternative)
+    return _sign_flip_p(differences, draws, seed, alternative)
 
 
-def _flipped(differences: Floats, draws: int, seed: int, alternative: str) -> tuple[float, int | None]:
-    # Equal sizes flip alike: the sum of their signs is binomial. So a thousand pairs that differ by 1 are one number.
+def _sign_flip_p(differences: Floats, draws: int, seed: int, alternative: str) -> tuple[float, int | None]:
+    # Differences of equal size are grouped, since the sum of their signs is binomial: a thousand rows that differ by 1
+    # or −1 have 1,001 sums rather than 2^1000 flips. So right and wrong answers nearly always get an exact p,
+    # McNemar's.
     sizes, counts = np.unique(np.abs(differences[differences != 0]), return_counts=True)
     observed = float(differences.sum())
     slack = _ROUNDING * max(float(np.abs(differences).sum()), 1e-300)
-    if np.prod((counts + 1).astype(np.float64)) <= _MOST_SUMS:
-        sums, chances = _every_sum(sizes, counts)
-        return min(1.0, float(chances[_as_far(sums, observed, slack, alternative)].sum())), None
+    # In floating point, as the product of many counts overflows an integer and may come out small.
+    if np.prod((counts + 1).astype(np.float64)) <= _MAX_SUMS:
+        sums, probabilities = _enumerate_sums(sizes, counts)
+        return min(1.0, float(probabilities[_is_as_extreme(sums, observed, slack, alternative)].sum())), None
     generator = np.random.default_rng(seed)
     hits = sum(
-        int(_as_far(sums, observed, slack, alternative).sum()) for sums in _some(sizes, counts, draws, generator)
+        int(_is_as_extreme(sums, observed, slack, alternative).sum())
+        for sums in _sample_sums(sizes, counts, draws, generator)
     )
     return (hits + 1) / (draws + 1), draws
 
 
-def _every_sum(sizes: Floats, counts: NDArray[np.int64]) -> tuple[Floats, Floats]:
-    """Return every sum that flips of signs can give, and the chance of each."""
-    sums, chances = np.zeros(1), np.ones(1)
+def _enumerate_sums(sizes: Floats, counts: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """Return every sum that sign flips can give, and its probability.
+
+    Args:
+        sizes: The distinct absolute differences.
+        counts: How many differences have each size.
+    """
+    sums, probabilities = np.zeros(1), np.ones(1)
     for size, count in zip(sizes.tolist(), counts.tolist(), strict=True):
         positive = np.arange(count + 1)
-        logs = (
+        # Binomial probabilities from logarithms, since the coefficients overflow from about 1,030 rows on.
+        log_probabilities = (
             scipy.special.gammaln(count + 1)
             - scipy.special.gammaln(positive + 1)
             - scipy.special.gammaln(count - positive + 1)
             - count * np.log(2)
         )
         sums = (sums[:, None] + size * (2 * positive - count)).ravel()
-        chances = (chances[:, None] * np.exp(logs)).ravel()
-    return sums, chances
+        probabilities = (probabilities[:, None] * np.exp(log_probabilities)).ravel()
+    return sums, probabilities
 
 
-def _some(sizes: Floats, counts: NDArray[np.int64], draws: int, generator: np.random.Generator) -> Iterator[Floats]:
-    """Yield sums of randomly flipped differences, some at a time."""
-    at_once = max(1, _CELLS // len(sizes))
-    for start in range(0, draws, at_once):
-        positive = generator.binomial(counts, 0.5, size=(min(at_once, draws - start), len(sizes)))
+def _sample_sums(
+    sizes: Floats, counts: NDArray[np.int64], draws: int, generator: np.random.Generator
+) -> Iterator[Floats]:
+    """Yield the sums of randomly flipped differences, in batches."""
+    batch_size = max(1, _MAX_SIGNS // len(sizes))
+    for start in range(0, draws, batch_size):
+        positive = generator.binomial(counts, 0.5, size=(min(batch_size, draws - start), len(sizes)))
         yield np.asarray((2 * positive - counts) @ sizes)
 
 
-def _as_far(values: Floats, observed: float, slack: float, alternative: str) -> NDArray[np.bool_]:
-    """Tell which values are at least as far out as the observed one, but for rounding."""
+def _is_as_extreme(values: Floats, observed: float, slack: float, alternative: str) -> NDArray[np.bool_]:
+    """Return which values are at least as extreme as the observed one, up to rounding."""
     if alternative == "two-sided":
         return np.abs(values) >= abs(observed) - slack
     return values >= observed - slack if alternative == "greater" else values <= observed + slack
 
 
-def _swapped(
+def _swap_test(
     measure: Measure,
     models: tuple[Units, Units],
-    parts: list[NDArray[np.int64]],
-    how: tuple[int, int],
+    clusters: list[NDArray[np.int64]],
+    draws_and_seed: tuple[int, int],
     alternative: str,
 ) -> tuple[float, float, int | None]:
-    """Return the difference, p, and on how many draws it rests, by swapping rows and asking the measure again."""
-    draws, seed = how
-    gap = _gap_after(measure, models, parts)
-    observed = gap(np.zeros(len(parts), dtype=bool))
+    """Return the difference, p and the number of draws, by swapping rows and evaluating the measure again."""
+    draws, seed = draws_and_seed
+    compute_difference = _make_difference_function(measure, models, clusters)
+    observed = compute_difference(np.zeros(len(clusters), dtype=bool))
     if np.isnan(observed):
         raise Undefined("the measure is undefined for one of the models")
-    is_exact = 2 ** len(parts) <= draws
-    found = np.array(
-        [gap(flips) for flips in (_all_flips(len(parts)) if is_exact else _flips(len(parts), draws, seed))]
-    )
-    defined = found[~np.isnan(found)]
-    if len(defined) < _LEAST_DEFINED * len(found):
-        raise Undefined(f"{len(found) - len(defined)} of {len(found)} swaps leave the measure undefined")
-    slack = max(_ROUNDING * max(float(np.abs(defined).max(initial=0.0)), abs(observed)), _LEAST_GAP)
-    hits = int(_as_far(defined, observed, slack, alternative).sum())
+    is_exact = 2 ** len(clusters) <= draws
+    swaps = _enumerate_swaps(len(clusters)) if is_exact else _sample_swaps(len(clusters), draws, seed)
+    differences = np.array([compute_difference(swap) for swap in swaps])
+    defined = differences[~np.isnan(differences)]
+    if len(defined) < _MIN_DEFINED_SHARE * len(differences):
+        raise Undefined(f"{len(differences) - len(defined)} of {len(differences)} swaps leave the measure undefined")
+    slack = max(_ROUNDING * max(float(np.abs(defined).max(initial=0.0)), abs(observed)), _MIN_SLACK)
+    hits = int(_is_as_extreme(defined, observed, slack, alternative).sum())
     if is_exact:
         return observed, hits / len(defined), None
     return observed, (hits + 1) / (len(defined) + 1), len(defined)
 
 
-def _gap_after(
-    measure: Measure, models: tuple[Units, Units], parts: list[NDArray[np.int64]]
+def _make_difference_function(
+    measure: Measure, models: tuple[Units, Units], clusters: list[NDArray[np.int64]]
 ) -> Callable[[NDArray[np.bool_]], float]:
-    """Return the function that swaps some parts between models and returns the difference then, nan if undefined."""
+    """Return the function from the clusters to swap to the difference between the models, nan where undefined."""
     first, second = models
-    owner = np.empty(len(first), dtype=np.int64)
-    for place, rows in enumerate(parts):
-        owner[rows] = place
+    cluster_of_row = np.empty(len(first), dtype=np.int64)
+    for cluster_index, rows in enumerate(clusters):
+        cluster_of_row[rows] = cluster_index
 
-    def gap(flips: NDArray[np.bool_]) -> float:
-        swap = flips[owner]
+    def compute_difference(is_swapped: NDArray[np.bool_]) -> float:
+        swap = is_swapped[cluster_of_row]
         try:
-            return measure.value(_mixed(first, second, swap)) - measure.value(_mixed(second, first, swap))
+            return measure.value(_swap_rows(first, second, swap)) - measure.value(_swap_rows(second, first, swap))
         except Undefined:
             return float("nan")
 
-    return gap
+    return compute_difference
 
 
-def _mixed(mine: Units, other: Units, swap: NDArray[np.bool_]) -> Units:
+def _swap_rows(mine: Units, other: Units, swap: NDArray[np.bool_]) -> Units:
+    # Without ids and tags, which no measure needs for its value and which are slow to copy.
     return Units((), {name: np.where(swap, other[name], column) for name, column in mine.columns.items()}, ())
 
 
-def _all_flips(n: int) -> Iterator[NDArray[np.bool_]]:
+def _enumerate_swaps(n: int) -> Iterator[NDArray[np.bool_]]:
     for number in range(2**n):
         yield (number >> np.arange(n)) % 2 == 1
 
 
-def _flips(n: int, draws: int, seed: int) -> Iterator[NDArray[np.bool_]]:
+def _sample_swaps(n: int, draws: int, seed: int) -> Iterator[NDArray[np.bool_]]:
     generator = np.random.default_rng(seed)
     for _ in range(draws):
         yield generator.integers(0, 2, size=n) == 1
 
 
-def _on_one_scale(measure: Measure, units: Units, columns: Sequence[str]) -> Units:
-    """Return rows whose columns have, all together, mean 0 and standard deviation 1; a constant becomes 0."""
+def _standardise_columns(measure: Measure, units: Units, columns: Sequence[str]) -> Units:
+    """Return rows whose named columns have, all together, mean 0 and standard deviation 1; a constant becomes 0.
+
+    Raises:
+        Undefined: That changes the value of the measure.
+    """
     if not columns:
         return units
-    if lacking := [name for name in columns if name not in units.columns]:
-        raise MeasureError(f"there is no column {lacking[0]!r} to standardise; there are {', '.join(units.columns)}")
-    # One scale for all of them: what is measured may be how far one column lies above another.
+    if missing := [name for name in columns if name not in units.columns]:
+        raise MeasureError(f"there is no column {missing[0]!r} to standardise; there are {', '.join(units.columns)}")
+    # One scale for all columns together: the measure may depend on how far one column lies above another.
     everything = np.concatenate([units[name] for name in columns])
-    spread = float(everything.std()) or 1.0
-    scaled = {name: (units[name] - everything.mean()) / spread for name in columns}
-    found = Units(units.ids, {**units.columns, **scaled}, units.tags)
-    if abs(measure.value(found) - measure.value(units)) > _LEAST_CHANGE:
-        raise Undefined("the value depends on the scale of the scores, and two models' scores have none in common")
-    return found
+    sd = float(everything.std()) or 1.0
+    scaled = {name: (units[name] - everything.mean()) / sd for name in columns}
+    standardised = Units(units.ids, {**units.columns, **scaled}, units.tags)
+    # Otherwise the test would answer a question about other numbers than those that are reported.
+    if abs(measure.value(standardised) - measure.value(units)) > _MIN_CHANGE:
+        raise Undefined("the value depends on the scale of the scores, and two models' scores have no common scale")
+    return standardised
+
+
+_Adjustment: TypeAlias = Callable[[Floats, int], Floats]
+"""From p values in ascending order and their number to the adjusted ones, before those above 1 are cut."""
+
+
+def holm(ps: Sequence[float | None]) -> list[float | None]:
+    """Return p values adjusted by Holm's step-down method (1979), which controls the family-wise error rate.
+
+    The probability of even one false positive stays below the level, however the tests depend on each other.
+
+    Args:
+        ps: p values in any order, which the result keeps. Undefined ones (None or nan) stay None, and do not count as
+            tests.
+
+    >>> holm([0.01, 0.04, None, 0.03])
+    [0.03, 0.06, None, 0.06]
+    """
+    return _adjust_p_values(ps, lambda ordered, n: np.maximum.accumulate(ordered * np.arange(n, 0, -1)))
+
+
+def benjamini_hochberg(ps: Sequence[float | None]) -> list[float | None]:
+    """Return p values adjusted by Benjamini and Hochberg (1995), which controls the false discovery rate.
+
+    That is the expected share of false positives among the significant tests. Assumes that the tests are independent or
+    positively dependent.
+
+    Args:
+        ps: p values in any order, which the result keeps. Undefined ones (None or nan) stay None, and do not count as
+            tests.
+
+    >>> benjamini_hochberg([0.01, 0.04, None, 0.02])
+    [0.03, 0.04, None, 0.03]
+    """
+    return _adjust_p_values(
+        ps, lambda ordered, n: np.minimum.accumulate((ordered * n / np.arange(1, n + 1))[::-1])[::-1]
+    )
+
+
+def _adjust_p_values(ps: Sequence[float | None], adjust: _Adjustment) -> list[float | None]:
+    defined_indices = [index for index, p in enumerate(ps) if p is not None and not math.isnan(p)]
+    defined = np.array([ps[index] for index in defined_indices], dtype=np.float64)
+    if wrong := [p for p in defined.tolist() if not 0 <= p <= 1]:
+        raise MeasureError(f"{wrong[0]} is no p value; expected a number from 0 to 1")
+    order = np.argsort(defined, kind="stable")
+    adjusted = np.minimum(adjust(defined[order], len(defined)), 1.0)
+    adjusted_ps: list[float | None] = [None] * len(ps)
+    for rank, value in zip(order.tolist(), adjusted.tolist(), strict=True):
+        adjusted_ps[defined_indices[rank]] = value
+    return adjusted_ps

@@ -1,6 +1,5 @@
 """Language models trained from text: ``train(recipe, corpus, out)``, one recipe per file."""
 
-from acceptability.train.recipe import Job, Recipe, train
-from acceptability.train.tick import Tick
+from acceptability.train.recipe import Recipe, TrainingJob, TrainingProgress, train, train_from_options
 
-__all__ = ["Job", "Recipe", "Tick", "train"]
+__all__ = ["Recipe", "TrainingJob", "TrainingProgress", "train", "train_from_options"]

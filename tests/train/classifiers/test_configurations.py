@@ -1,4 +1,4 @@
-"""Training–evaluation configurations over the values of any tag: who learns from what, and whose value stands where."""
+"""Training–evaluation configurations over the values of any tag: the training groups, and the rows of the figures."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import pytest
 
 from acceptability.errors import SuiteError
 from acceptability.train.classifiers.configurations import (
-    ROWS,
+    FIGURE_ROWS,
     Configuration,
-    chosen,
-    configurations,
-    groups_of,
-    some_of,
-    told_elsewhere,
-    told_of,
+    filter_groups,
+    list_configurations,
+    list_groups,
+    select_configs_without_group,
+    select_configurations,
+    subsample_suite,
 )
 from acceptability.types import Sentence, Suite
 
@@ -35,49 +35,49 @@ def suite(sets: int = 5) -> Suite:
     return Suite("toy", tuple(rows))
 
 
-def test_every_group_is_learnt_alone_and_left_out_once() -> None:
-    found = configurations(GROUPS)
-    assert len(found) == len({each.folder for each in found}) == 2 + 2 * len(GROUPS)
-    learnt = {each.folder: each.groups(GROUPS) for each in found}
-    assert learnt["other"] == ()
-    assert learnt["all"] == GROUPS
-    assert learnt["one/b"] == ("b",)
-    assert learnt["all-but/b"] == ("a", "c")
+def test_every_group_is_trained_on_alone_and_left_out_once() -> None:
+    selected = list_configurations(GROUPS)
+    assert len(selected) == len({each.folder for each in selected}) == 2 + 2 * len(GROUPS)
+    groups = {each.folder: each.select_groups(GROUPS) for each in selected}
+    assert groups["other"] == ()
+    assert groups["all"] == GROUPS
+    assert groups["one/b"] == ("b",)
+    assert groups["all-but/b"] == ("a", "c")
 
 
-def test_a_held_out_group_is_never_learnt_from() -> None:
+def test_a_held_out_group_is_never_trained_on() -> None:
     for group in GROUPS:
         for row in ("average-other", "all-but"):
-            for each in told_of(row, group, GROUPS):
-                assert group not in each.groups(GROUPS)
+            for each in select_configurations(row, group, GROUPS):
+                assert group not in each.select_groups(GROUPS)
         for row in ("one", "all"):
-            assert all(group in each.groups(GROUPS) for each in told_of(row, group, GROUPS))
+            assert all(group in each.select_groups(GROUPS) for each in select_configurations(row, group, GROUPS))
 
 
-def test_whatever_is_told_is_taught() -> None:
-    taught = set(configurations(GROUPS))
-    for row in ROWS:
-        assert {each for group in GROUPS for each in told_of(row, group, GROUPS)} <= taught
-        assert set(told_elsewhere(row, GROUPS)) <= taught
-    assert told_elsewhere("average-other", GROUPS) == []
+def test_every_reported_configuration_is_trained() -> None:
+    trained = set(list_configurations(GROUPS))
+    for row in FIGURE_ROWS:
+        assert {each for group in GROUPS for each in select_configurations(row, group, GROUPS)} <= trained
+        assert set(select_configs_without_group(row, GROUPS)) <= trained
+    assert select_configs_without_group("average-other", GROUPS) == []
 
 
 def test_sentences_are_chosen_by_group() -> None:
-    found = chosen(suite(), "g", Configuration("all-but", "a").groups(GROUPS))
-    assert groups_of(found, "g") == ("b", "c")
+    selected = filter_groups(suite(), "g", Configuration("all-but", "a").select_groups(GROUPS))
+    assert list_groups(selected, "g") == ("b", "c")
     with pytest.raises(SuiteError, match="no sentence whose g is z"):
-        chosen(suite(), "g", ["z"])
+        filter_groups(suite(), "g", ["z"])
     with pytest.raises(SuiteError, match="have no tag 'h'"):
-        groups_of(suite(), "h")
+        list_groups(suite(), "h")
 
 
-def test_some_sentences_are_whole_sets_of_every_group() -> None:
-    found = some_of(suite(), "g", 12)
-    assert len(found.sentences) == 12
+def test_a_subsample_has_whole_sets_of_every_group() -> None:
+    selected = subsample_suite(suite(), "g", 12)
+    assert len(selected.sentences) == 12
     for group in GROUPS:
-        sets = [each.tags["set"] for each in found.sentences if each.tags["g"] == group]
+        sets = [each.tags["set"] for each in selected.sentences if each.tags["g"] == group]
         assert sorted(sets) == sorted([*set(sets)] * 2)
         assert len(sets) == 4
-    assert some_of(suite(), "g", 12).hash == found.hash
-    assert some_of(suite(), "g", 12, seed=1).hash != found.hash
-    assert some_of(suite(), "g", 0).hash == some_of(suite(), "g", 1000).hash == suite().hash
+    assert subsample_suite(suite(), "g", 12).hash == selected.hash
+    assert subsample_suite(suite(), "g", 12, seed=1).hash != selected.hash
+    assert subsample_suite(suite(), "g", 0).hash == subsample_suite(suite(), "g", 1000).hash == suite().hash

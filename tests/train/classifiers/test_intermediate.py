@@ -1,4 +1,4 @@
-"""Another task first: files of three kinds, what is wrong with them, and that what was learnt is what is begun with."""
+"""Intermediate training: files of three kinds, their errors, and classifiers that start from the trained encoder."""
 
 from __future__ import annotations
 
@@ -15,16 +15,22 @@ from typer.testing import CliRunner
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from acceptability import Sentence, Suite  # noqa: E402
-from acceptability.cli import app  # noqa: E402
-from acceptability.errors import TrainError  # noqa: E402
-from acceptability.train.classifiers import teach  # noqa: E402
-from acceptability.train.classifiers.finetuned import Finetuned  # noqa: E402
-from acceptability.train.classifiers.finetuned_start import begun  # noqa: E402
-from acceptability.train.classifiers.intermediate import Pair, Tagged, read_task  # noqa: E402
-from acceptability.train.classifiers.intermediate_teaching import _of_pair, _of_words, write_encoder  # noqa: E402
+from acceptability import Sentence, Suite
+from acceptability.cli import app
+from acceptability.errors import TrainError
+from acceptability.train.classifiers import train_classifier
+from acceptability.train.classifiers.finetuning import FineTuningRecipe
+from acceptability.train.classifiers.finetuning_task import load_pretrained
+from acceptability.train.classifiers.intermediate import (
+    SentencePair,
+    TaggedSentence,
+    read_intermediate_task,
+    tokenize_pair,
+    tokenize_tagged_words,
+    train_and_save_encoder,
+)
 
-QUICK = Finetuned(rate=3e-3, epochs=1, batch=8, dropout=0.0, looks=1, device="cpu")
+QUICK = FineTuningRecipe(learning_rate=3e-3, epochs=1, batch_size=8, dropout=0.0, evaluations_per_epoch=1, device="cpu")
 TREE = "\n".join(
     (
         "# text = The cats sleep",
@@ -47,7 +53,7 @@ MNLI = "index\tgold_label\tsentence1\tsentence2\n" + "".join(
 )
 
 
-def written(folder: Path, name: str, text: str) -> Path:
+def write(folder: Path, name: str, text: str) -> Path:
     file = folder / name
     file.write_text(text, encoding="utf-8")
     return file
@@ -60,35 +66,35 @@ def sentences() -> Suite:
 
 
 def test_a_treebank_has_words_without_ranges_and_empty_nodes(tmp_path: Path) -> None:
-    file = written(tmp_path, "a.conllu", TREE)
-    task = read_task(file)
+    file = write(tmp_path, "a.conllu", TREE)
+    task = read_intermediate_task(file)
     assert task.examples == (
-        Tagged(("The", "cats", "sleep"), ("DET", "NOUN", "VERB")),
-        Tagged(("dogs", "x"), ("NOUN", "")),
+        TaggedSentence(("The", "cats", "sleep"), ("DET", "NOUN", "VERB")),
+        TaggedSentence(("dogs", "x"), ("NOUN", "")),
     )
     assert task.labels == ("DET", "NOUN", "VERB")
-    assert read_task(file, "xpos").labels == ("DT", "NNS", "VBP")
+    assert read_intermediate_task(file, "xpos").labels == ("DT", "NNS", "VBP")
     packed = tmp_path / "b.conllu.xz"
     packed.write_bytes(lzma.compress(TREE.encode()))
-    assert read_task(packed).examples == task.examples
+    assert read_intermediate_task(packed).examples == task.examples
 
 
-def test_pairs_in_mnlis_columns_and_in_ours(tmp_path: Path) -> None:
-    task = read_task(written(tmp_path, "a.tsv", MNLI + "99\t-\ta b\tc d\n"))
-    assert (len(task.examples), task.left_out) == (24, 1)
-    assert task.examples[0] == Pair("the cats sleep.", "the cats sleep.", "entailment")
+def test_pairs_in_the_columns_of_mnli_and_in_ours(tmp_path: Path) -> None:
+    task = read_intermediate_task(write(tmp_path, "a.tsv", MNLI + "99\t-\ta b\tc d\n"))
+    assert (len(task.examples), task.unlabelled_count) == (24, 1)
+    assert task.examples[0] == SentencePair("the cats sleep.", "the cats sleep.", "entailment")
     rows = [
         {"premise": 'It\'s "on".', "hypothesis": "Off.", "label": label} for label in ("contradiction", "neutral", 0)
     ]
     packed = tmp_path / "b.jsonl.gz"
     packed.write_bytes(gzip.compress("\n".join(map(json.dumps, rows)).encode()))
-    assert read_task(packed).labels == ("contradiction", "entailment", "neutral")
+    assert read_intermediate_task(packed).labels == ("contradiction", "entailment", "neutral")
 
 
 def test_supertags_with_and_without_parts_of_speech(tmp_path: Path) -> None:
-    task = read_task(written(tmp_path, "ccg.txt", "The|DT|NP/N cats|NNS|N sleep|VBP|S\\NP\n||SYM|N x|N\n"))
-    assert task.examples[0] == Tagged(("The", "cats", "sleep"), ("NP/N", "N", "S\\NP"))
-    assert task.examples[1] == Tagged(("|", "x"), ("N", "N"))
+    task = read_intermediate_task(write(tmp_path, "ccg.txt", "The|DT|NP/N cats|NNS|N sleep|VBP|S\\NP\n||SYM|N x|N\n"))
+    assert task.examples[0] == TaggedSentence(("The", "cats", "sleep"), ("NP/N", "N", "S\\NP"))
+    assert task.examples[1] == TaggedSentence(("|", "x"), ("N", "N"))
 
 
 @pytest.mark.parametrize(
@@ -99,7 +105,7 @@ def test_supertags_with_and_without_parts_of_speech(tmp_path: Path) -> None:
         ("a.tsv", "premise\thypothesis\tlabel\nx\ty\tperhaps\n", "a.tsv, line 2: label is 'perhaps'"),
         ("a.tsv", "premise\thypothesis\tlabel\n\ty\tneutral\n", "a.tsv, line 2: premise or hypothesis is empty"),
         ("a.tsv", "", "a.tsv has 0 labelled pairs"),
-        ("a.tsv", "premise\thypothesis\tlabel\nx\ty\tneutral\n", "with 1 labels: there is nothing to tell apart"),
+        ("a.tsv", "premise\thypothesis\tlabel\nx\ty\tneutral\n", "with 1 labels: at least two are needed"),
         ("a.jsonl", "{}\n[1]\n", "a.jsonl, line 1: there is no premise"),
         ("a.jsonl", "[1]\n", "a.jsonl, line 1: expected an object"),
         ("a.jsonl", "no\n", "a.jsonl, line 1: not JSON"),
@@ -109,56 +115,56 @@ def test_supertags_with_and_without_parts_of_speech(tmp_path: Path) -> None:
         ("a.txt", "The|N cats|\n", "a.txt, line 1: 'cats|' is no word"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_line(tmp_path: Path, name: str, text: str, problem: str) -> None:
+def test_errors_name_the_line(tmp_path: Path, name: str, text: str, problem: str) -> None:
     with pytest.raises(TrainError) as error:
-        read_task(written(tmp_path, name, text))
+        read_intermediate_task(write(tmp_path, name, text))
     assert problem in str(error.value)
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(TrainError, match="cannot read"):
-        read_task(tmp_path / "none.tsv")
+        read_intermediate_task(tmp_path / "none.tsv")
 
 
-def test_a_tag_stands_at_the_first_token_of_its_word(masked_dir: Path) -> None:
-    start = begun(replace(QUICK, model=str(masked_dir)))
-    each = Tagged(("the", "unbelievable", "cats"), ("D", "A", ""))
-    ids, labels = _of_words(each, {"A": 0, "D": 1}, start.tokenizer)
+def test_the_label_of_a_word_is_at_its_first_token(masked_dir: Path) -> None:
+    start = load_pretrained(replace(QUICK, model=str(masked_dir)))
+    each = TaggedSentence(("the", "unbelievable", "cats"), ("D", "A", ""))
+    _, labels = tokenize_tagged_words(each, {"A": 0, "D": 1}, start.tokenizer)
     spans = start.tokenizer(" ".join(each.words), return_offsets_mapping=True)["offset_mapping"]
-    told = {labels[place]: spans[place] for place in range(len(ids)) if labels[place] >= 0}
-    assert set(told) == {0, 1}
-    assert " ".join(each.words)[told[1][0] : told[1][1]].strip().startswith("t")
-    assert told[0][0] in (3, 4)
-    whole = _of_pair(Pair("the cats", "the dogs", "neutral"), start.tokenizer)
+    labelled_spans = {label: span for label, span in zip(labels, spans, strict=True) if label >= 0}
+    assert set(labelled_spans) == {0, 1}
+    assert " ".join(each.words)[labelled_spans[1][0] : labelled_spans[1][1]].strip().startswith("t")
+    assert labelled_spans[0][0] in (3, 4)
+    whole = tokenize_pair(SentencePair("the cats", "the dogs", "neutral"), start.tokenizer)
     assert whole[: len(start.tokenizer("the cats")["input_ids"])] == start.tokenizer("the cats")["input_ids"]
 
 
 @pytest.mark.parametrize(
     ("name", "text"), [("a.tsv", MNLI), ("a.conllu", TREE * 6), ("ccg.txt", "a|N cats|NP sleep|S\n" * 20)]
 )
-def test_what_was_learnt_first_is_what_is_begun_with(masked_dir: Path, tmp_path: Path, name: str, text: str) -> None:
-    recipe = replace(QUICK, model=str(masked_dir), intermediate=str(written(tmp_path, name, text)))
-    plain = begun(recipe)
+def test_a_saved_encoder_can_be_fine_tuned(masked_dir: Path, tmp_path: Path, name: str, text: str) -> None:
+    recipe = replace(QUICK, model=str(masked_dir), intermediate=str(write(tmp_path, name, text)))
+    plain = load_pretrained(recipe)
     before = {key: each.clone() for key, each in plain.net.named_parameters()}
-    facts = write_encoder(recipe, tmp_path / "encoder", torch.device("cpu"), lambda _: None)
-    again = begun(replace(QUICK, model=str(tmp_path / "encoder")))
-    body = [key for key in before if key not in plain.new]
+    facts = train_and_save_encoder(recipe, tmp_path / "encoder", torch.device("cpu"), lambda _: None)
+    again = load_pretrained(replace(QUICK, model=str(tmp_path / "encoder")))
+    body = [key for key in before if key not in plain.new_weights]
     changed = [key for key, each in again.net.named_parameters() if key in body and not torch.equal(each, before[key])]
     assert len(changed) > len(body) / 2
-    assert again.new == plain.new
-    assert 0 <= float(str(facts["accuracy in that task"])) <= 1
-    assert write_encoder(recipe, tmp_path / "encoder", torch.device("cpu"), lambda _: None) == facts
+    assert again.new_weights == plain.new_weights
+    assert 0 <= float(str(facts["accuracy in the intermediate task"])) <= 1
+    assert train_and_save_encoder(recipe, tmp_path / "encoder", torch.device("cpu"), lambda _: None) == facts
 
 
-def test_the_classifier_says_what_was_learnt_first(masked_dir: Path, tmp_path: Path) -> None:
-    file = written(tmp_path, "a.conllu", TREE * 6)
+def test_the_model_card_lists_the_intermediate_task(masked_dir: Path, tmp_path: Path) -> None:
+    file = write(tmp_path, "a.conllu", TREE * 6)
     recipe = replace(QUICK, model=str(masked_dir), intermediate=str(file))
-    told: dict[str, Any] = teach(recipe, [sentences()], tmp_path / "after")
-    plain = teach(replace(QUICK, model=str(masked_dir)), [sentences()], tmp_path / "plain")
-    assert told["facts"]["learnt first"] == "words with tags (upos)"
-    assert told["facts"]["learnt first from"].startswith("a.conllu#")
-    assert told["facts"]["labels of that task"] == 3
-    assert "learnt first" not in plain["facts"]
+    metadata: dict[str, Any] = train_classifier(recipe, [sentences()], tmp_path / "after")
+    plain = train_classifier(replace(QUICK, model=str(masked_dir)), [sentences()], tmp_path / "plain")
+    assert metadata["facts"]["intermediate task"] == "words with tags (upos)"
+    assert metadata["facts"]["file of the intermediate task"].startswith("a.conllu#")
+    assert metadata["facts"]["labels of the intermediate task"] == 3
+    assert "intermediate task" not in plain["facts"]
     assert (tmp_path / "after/model.safetensors").read_bytes() != (tmp_path / "plain/model.safetensors").read_bytes()
 
 
@@ -166,7 +172,7 @@ def test_the_command_takes_a_file(masked_dir: Path, tmp_path: Path) -> None:
     table = tmp_path / "data.jsonl"
     rows = [{"id": each.id, "text": each.text, "label": each.label} for each in sentences().sentences]
     table.write_text("\n".join(map(json.dumps, rows)) + "\n")
-    asked = [
+    arguments = [
         "train",
         "transformer",
         "--data",
@@ -176,16 +182,16 @@ def test_the_command_takes_a_file(masked_dir: Path, tmp_path: Path) -> None:
         "--set",
         f"model={masked_dir}",
     ]
-    file = written(tmp_path, "bad.tsv", "premise\thypothesis\tlabel\nx\ty\tno\n")
-    done = CliRunner().invoke(app, [*asked, "--intermediate", str(file), "--set", "device=cpu"])
+    file = write(tmp_path, "bad.tsv", "premise\thypothesis\tlabel\nx\ty\tno\n")
+    done = CliRunner().invoke(app, [*arguments, "--intermediate", str(file), "--set", "device=cpu"])
     assert isinstance(done.exception, TrainError)
     assert "bad.tsv, line 2: label is 'no'" in str(done.exception)
-    file = written(tmp_path, "good.tsv", MNLI)
-    done = CliRunner().invoke(app, [*asked, "--intermediate", str(file), "--set", "device=cpu", "--json"])
+    file = write(tmp_path, "good.tsv", MNLI)
+    done = CliRunner().invoke(app, [*arguments, "--intermediate", str(file), "--set", "device=cpu", "--json"])
     assert done.exit_code == 0, done.output
-    assert json.loads(done.stdout)["facts"]["learnt first"] == "sentence pairs"
+    assert json.loads(done.stdout)["facts"]["intermediate task"] == "sentence pairs"
 
 
 def test_tags_are_upos_or_xpos() -> None:
     with pytest.raises(TrainError, match="expected upos or xpos"):
-        Finetuned(tags="deprel")
+        FineTuningRecipe(tags="deprel")

@@ -1,10 +1,11 @@
-"""Recipes for classifiers over words: the same seed gives the same bytes, vectors of every kind, transfer."""
+"""Classifiers over words: the same seed gives the same bytes, vectors of all kinds, transfer."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,20 +14,32 @@ import torch
 
 from acceptability import Sentence, Suite, load_model
 from acceptability.errors import MissingExtra, ModelError, TrainError
-from acceptability.models.sentence_classifier import SentenceClassifier
-from acceptability.models.sentence_networks import network_of, read_network
-from acceptability.models.sentence_shape import Shape
-from acceptability.train.classifiers import Examples, read_examples, teach
-from acceptability.train.classifiers.cutting import Cutting
-from acceptability.train.classifiers.inputs import inputs_of
-from acceptability.train.classifiers.loop import Lesson, Pace, batches, judged, learn
-from acceptability.train.classifiers.reading import Numbers, States, texts_of
-from acceptability.train.classifiers.words import Cbow, Pooling, sampled
-from acceptability.train.tick import Tick
+from acceptability.models.sentence import SentenceClassifier, SentenceNetworkShape
+from acceptability.models.sentence.network import build_sentence_network, read_sentence_network
+from acceptability.train.checkpoint import CheckpointManager
+from acceptability.train.classifiers import LabelledSentences, read_labelled_sentences, train_classifier, word_training
+from acceptability.train.classifiers.recipe import EpochBatches
+from acceptability.train.classifiers.word_classifiers import (
+    CbowRecipe,
+    PoolingRecipe,
+    WordTokenizer,
+    build_inputs,
+    sample_hyperparameters,
+)
+from acceptability.train.classifiers.word_training import (
+    LabelledSource,
+    LMStateSource,
+    WordIdSource,
+    fit_network,
+    pack_sentences,
+    predict_logits,
+)
+from acceptability.train.recipe import CheckpointedRun, TrainingProgress
+from acceptability.train.trainer import TrainingSchedule
 from acceptability.types import Query
 from tiny import TEXTS, make_recurrent
 
-SMALL = {"embedding": 8, "hidden": 8, "batch": 16, "epochs": 4, "patience": 0, "rate": 0.02}
+SMALL = {"embedding": 8, "hidden": 8, "batch_size": 16, "epochs": 4, "patience": 0, "learning_rate": 0.02}
 NOUNS, VERBS = ("cat", "dog", "linguist", "bird", "child"), ("sleeps", "runs", "reads", "sings", "thinks")
 
 
@@ -54,75 +67,83 @@ def glove(folder: Path) -> str:
     return str(path)
 
 
-def judgements(folder: Path, texts: list[str]) -> list[float]:
+def score_texts(folder: Path, texts: list[str]) -> list[float]:
     model = load_model(f"classifier:{folder}")
     return [each.logits[1] for each in model.run(model.encode([Query(text) for text in texts]))]
 
 
-@pytest.mark.parametrize("recipe", [Cbow(**SMALL), Pooling(**SMALL, layers=2, top=4)], ids=lambda recipe: recipe.kind)
-def test_the_same_seed_gives_the_same_bytes_on_any_number_of_threads(recipe: Cbow | Pooling, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "recipe", [CbowRecipe(**SMALL), PoolingRecipe(**SMALL, layers=2, head_hidden=4)], ids=lambda recipe: recipe.kind
+)
+def test_the_same_seed_gives_the_same_bytes_on_any_number_of_threads(
+    recipe: CbowRecipe | PoolingRecipe, tmp_path: Path
+) -> None:
     before = torch.get_num_threads()
     found = []
     for threads in (1, 2):
         torch.set_num_threads(threads)
         torch.manual_seed(threads)
-        teach(recipe, [made()], tmp_path / str(threads))
+        train_classifier(recipe, [made()], tmp_path / str(threads))
         found.append((tmp_path / str(threads) / "model.safetensors").read_bytes())
         assert torch.get_num_threads() == threads
     torch.set_num_threads(before)
     assert found[0] == found[1]
-    teach(type(recipe)(**{**vars(recipe), "seed": 2}), [made()], tmp_path / "other")
+    train_classifier(type(recipe)(**{**vars(recipe), "seed": 2}), [made()], tmp_path / "other")
     assert (tmp_path / "other" / "model.safetensors").read_bytes() != found[0]
 
 
-def test_the_generator_of_others_is_left_alone(tmp_path: Path) -> None:
+def test_the_global_generator_is_restored(tmp_path: Path) -> None:
     torch.manual_seed(3)
     before = torch.get_rng_state()
-    teach(Pooling(**SMALL), [made()], tmp_path / "made")
+    train_classifier(PoolingRecipe(**SMALL), [made()], tmp_path / "made")
     assert torch.equal(torch.get_rng_state(), before)
 
 
 def test_pooling_learns_the_order_of_words_and_cbow_cannot(tmp_path: Path) -> None:
-    ticks: list[Tick] = []
-    told = teach(Pooling(**{**SMALL, "epochs": 12}), [made()], tmp_path / "pooling", tell=ticks.append)
-    assert told["results"]["held out"] == {"mcc": 1.0, "accuracy": 1.0}
-    good, bad = judgements(tmp_path / "pooling", ["the bird reads.", ".reads bird the"])
+    ticks: list[TrainingProgress] = []
+    metadata = train_classifier(
+        PoolingRecipe(**{**SMALL, "epochs": 12}), [made()], tmp_path / "pooling", progress=ticks.append
+    )
+    assert metadata["results"]["held out"] == {"mcc": 1.0, "accuracy": 1.0}
+    good, bad = score_texts(tmp_path / "pooling", ["the bird reads.", ".reads bird the"])
     assert good > 0 > bad
-    assert [(tick.stage, tick.done, tick.total) for tick in ticks[:2]] == [("epochs", 1, 12), ("epochs", 2, 12)]
-    blind = teach(Cbow(**SMALL), [made()], tmp_path / "cbow")
+    # 108 sentences are 7 batches of 16; the held-out sentences are evaluated after every epoch.
+    evaluations = [(tick.done, tick.total) for tick in ticks if tick.stage == "dev set"]
+    assert evaluations == [(7 * epoch, 84) for epoch in range(1, 13)]
+    blind = train_classifier(CbowRecipe(**SMALL), [made()], tmp_path / "cbow")
     assert abs(blind["results"]["held out"]["mcc"]) < 0.5
 
 
 def test_the_folder_and_its_facts(tmp_path: Path) -> None:
-    told = teach(Pooling(**SMALL, vectors=glove(tmp_path)), [made()], tmp_path / "made")
+    metadata = train_classifier(PoolingRecipe(**SMALL, vectors=glove(tmp_path)), [made()], tmp_path / "made")
     assert set(files(tmp_path / "made")) == {"model.safetensors", "vocabulary.json", "recipe.json"}
-    facts = told["facts"]
-    assert (facts["words known"], facts["numbers of a word"]) == (13, 6)
-    # Of 13 different words 'again' has no vector.
-    assert facts["share of different words known"] == round(12 / 13, 4)
+    facts = metadata["facts"]
+    assert (facts["words in the vocabulary"], facts["dimension of word vectors"]) == (13, 6)
+    # Of 13 different words only 'again' has no vector.
+    assert facts["type coverage"] == round(12 / 13, 4)
     assert facts["file of vectors"].startswith("glove.txt@")
     assert json.loads((tmp_path / "made" / "recipe.json").read_text())["recipe"]["hidden"] == 8
 
 
-def test_vectors_of_a_file_stay_as_they_are_and_learnt_ones_do_not(tmp_path: Path) -> None:
-    teach(Cbow(**SMALL, vectors=glove(tmp_path)), [made()], tmp_path / "fixed")
-    table = read_network(tmp_path / "fixed", "cpu").inputs.table.detach().numpy()
+def test_vectors_from_a_file_are_frozen_and_others_are_trained(tmp_path: Path) -> None:
+    train_classifier(CbowRecipe(**SMALL, vectors=glove(tmp_path)), [made()], tmp_path / "fixed")
+    table = read_sentence_network(tmp_path / "fixed", "cpu").inputs.table.detach().numpy()
     lines = Path(glove(tmp_path)).read_text().splitlines()
     assert table[3:].tolist() == np.array([line.split()[1:] for line in lines], np.float32).tolist()
     assert table[0] == pytest.approx(table[3:].mean(0), abs=1e-6)
-    inputs = inputs_of("", [each.text for each in made().sentences], Cutting(least=2), 8)
+    inputs = build_inputs("", [each.text for each in made().sentences], WordTokenizer(min_count=2), 8)
     assert inputs.table is None
 
 
-def test_a_word_that_only_the_file_knows_is_known_and_a_rare_one_is_not(tmp_path: Path) -> None:
-    teach(Pooling(**SMALL, vectors=glove(tmp_path)), [made()], tmp_path / "fixed")
-    walks, sleeps = judgements(tmp_path / "fixed", ["the cat walks.", "the cat sleeps."])
+def test_words_of_the_file_are_in_the_vocabulary_and_rare_words_are_not(tmp_path: Path) -> None:
+    train_classifier(PoolingRecipe(**SMALL, vectors=glove(tmp_path)), [made()], tmp_path / "fixed")
+    walks, sleeps = score_texts(tmp_path / "fixed", ["the cat walks.", "the cat sleeps."])
     assert walks != sleeps
-    inputs = inputs_of("", ["a b a c", "c d"], Cutting(least=2), 8)
+    inputs = build_inputs("", ["a b a c", "c d"], WordTokenizer(min_count=2), 8)
     assert inputs.vocabulary.words[3:] == ("a", "c")
-    assert inputs.facts["share of running words known"] == round(4 / 6, 4)
-    with pytest.raises(TrainError, match="no word stands 3 times"):
-        inputs_of("", ["a b a c", "c d"], Cutting(least=3), 8)
+    assert inputs.facts["token coverage"] == round(4 / 6, 4)
+    with pytest.raises(TrainError, match="no word occurs 3 times"):
+        build_inputs("", ["a b a c", "c d"], WordTokenizer(min_count=3), 8)
 
 
 @pytest.mark.parametrize("prefix", ["elmo:recurrent:", "recurrent:"])
@@ -132,110 +153,151 @@ def test_vectors_of_a_language_model(prefix: str, tmp_path: Path) -> None:
         "made", tuple(Sentence(str(n), text, n % 2) for n, text in enumerate([*TEXTS * 3, *(t[:-1] for t in TEXTS)]))
     )
     for name in ("one", "two"):
-        told = teach(Pooling(**SMALL, vectors=f"{prefix}{lm}"), [suite], tmp_path / name)
+        metadata = train_classifier(PoolingRecipe(**SMALL, vectors=f"{prefix}{lm}"), [suite], tmp_path / name)
     one, two = ({**files(tmp_path / name), "recipe.json": b""} for name in ("one", "two"))
     assert one == two
     if prefix == "recurrent:":
-        assert told["facts"]["numbers of a word"] == 6
+        assert metadata["facts"]["dimension of word vectors"] == 6
         return
-    assert told["facts"]["numbers of a word"] == 20
+    assert metadata["facts"]["dimension of word vectors"] == 20
     assert one["lm/model.safetensors"] == (lm / "model.safetensors").read_bytes()
-    # What is learnt from kept states is what is later said from fresh ones.
-    held = told["results"]["held out"]
+    # Trained on cached states, and opened with states computed anew.
+    held = metadata["results"]["held out"]
     assert set(held) == {"mcc", "accuracy"}
-    assert np.isfinite(judgements(tmp_path / "one", TEXTS)).all()
+    assert np.isfinite(score_texts(tmp_path / "one", TEXTS)).all()
 
 
-def test_states_that_find_no_room_are_computed_for_each_batch(tmp_path: Path) -> None:
+def test_states_that_do_not_fit_into_the_cache_are_computed_for_each_batch(tmp_path: Path) -> None:
     model = load_model(f"recurrent:{make_recurrent(tmp_path / 'lm', directions=2)}")
-    rows = texts_of([each.numbers for each in model.encode([Query(text) for text in TEXTS])])
-    kept, fresh = States(rows, model.net), States(rows, model.net, room=0)
-    assert kept.kept is not None
-    assert fresh.kept is None
-    net = network_of(Shape("pooling", "max", 10, mixed=2, directions=2, layers=1, hidden=4)).eval()
-    for places in ([0, 3, 1], [5], list(range(len(TEXTS)))):
-        one, other = (net(*source.batch(places)) for source in (kept, fresh))
+    rows = pack_sentences([encoding.word_ids for encoding in model.encode([Query(text) for text in TEXTS])])
+    cached, fresh = LMStateSource(rows, model.net), LMStateSource(rows, model.net, max_cache_bytes=0)
+    assert cached.cached_states is not None
+    assert fresh.cached_states is None
+    net = build_sentence_network(
+        SentenceNetworkShape("pooling", "max", 10, mixed=2, directions=2, layers=1, hidden=4)
+    ).eval()
+    for indices in ([0, 3, 1], [5], list(range(len(TEXTS)))):
+        one, other = (net(*source.get_batch(indices)) for source in (cached, fresh))
         assert one.tolist() == pytest.approx(other.tolist(), abs=1e-6)
 
 
 @pytest.mark.parametrize("vectors", ["", "elmo"])
 def test_a_frozen_encoder_keeps_its_weights_and_gets_a_hidden_layer(vectors: str, tmp_path: Path) -> None:
     lm = make_recurrent(tmp_path / "lm") if vectors else None
-    teach(Pooling(**SMALL, vectors=f"elmo:recurrent:{lm}" if lm else ""), [made()], tmp_path / "first")
-    recipe = Pooling(encoder=str(tmp_path / "first"), top=7, epochs=3, rate=0.01)
+    train_classifier(PoolingRecipe(**SMALL, vectors=f"elmo:recurrent:{lm}" if lm else ""), [made()], tmp_path / "first")
+    recipe = PoolingRecipe(encoder=str(tmp_path / "first"), head_hidden=7, epochs=3, learning_rate=0.01)
     for name in ("second", "again"):
-        told = teach(recipe, [made(reverse=False)], tmp_path / name)
-    first, second = (read_network(tmp_path / name, "cpu").state_dict() for name in ("first", "second"))
+        metadata = train_classifier(recipe, [made(reverse=False)], tmp_path / name)
+    first, second = (read_sentence_network(tmp_path / name, "cpu").state_dict() for name in ("first", "second"))
     for name in first:
         if not name.startswith("head."):
             assert torch.equal(first[name], second[name])
     assert second["head.hidden.weight"].shape == (7, 16)
-    assert told["facts"]["parameters"] == 7 * 16 + 7 + 7 + 1
-    assert "encoder" in told["facts"]
+    assert metadata["facts"]["parameters"] == 7 * 16 + 7 + 7 + 1
+    assert "encoder" in metadata["facts"]
     one, two = ((tmp_path / name / "model.safetensors").read_bytes() for name in ("second", "again"))
     assert one == two
-    assert len(judgements(tmp_path / "second", ["The cat sleeps."])) == 1
+    assert len(score_texts(tmp_path / "second", ["The cat sleeps."])) == 1
 
 
-def test_what_is_said_in_the_folder_is_what_was_held_out(tmp_path: Path) -> None:
+def test_the_reported_scores_are_those_of_the_saved_classifier(tmp_path: Path) -> None:
     from acceptability.measures.classification import matthews
-    from acceptability.train.classifiers import held_out
+    from acceptability.train.classifiers import split_held_out
 
-    told = teach(Pooling(**{**SMALL, "epochs": 2}), [made()], tmp_path / "made")
-    _, held = held_out(read_examples([made()]))
-    found = np.array(judgements(tmp_path / "made", list(held.texts)))
+    metadata = train_classifier(PoolingRecipe(**{**SMALL, "epochs": 2}), [made()], tmp_path / "made")
+    _, held = split_held_out(read_labelled_sentences([made()]))
+    found = np.array(score_texts(tmp_path / "made", list(held.texts)))
     labels = np.array(held.labels, np.float64)
-    assert told["results"]["held out"]["mcc"] == pytest.approx(matthews((found > 0).astype(float), labels))
-    assert told["results"]["held out"]["accuracy"] == pytest.approx(((found > 0) == (labels > 0)).mean())
+    assert metadata["results"]["held out"]["mcc"] == pytest.approx(matthews((found > 0).astype(float), labels))
+    assert metadata["results"]["held out"]["accuracy"] == pytest.approx(((found > 0) == (labels > 0)).mean())
 
 
-def lesson(rows: list[list[int]], labels: list[int]) -> Lesson:
-    return Lesson(Numbers(texts_of(rows), "cpu"), np.array(labels, np.float64))
+def run(out: Path) -> CheckpointedRun:
+    checkpoints = CheckpointManager(out / ".checkpoint", {})
+    return CheckpointedRun(checkpoints=checkpoints, report_progress=lambda _: None)
 
 
-def test_the_loop_stops_when_it_learns_no_more_and_keeps_the_best() -> None:
+def make_source(rows: list[list[int]], labels: list[int]) -> LabelledSource:
+    return LabelledSource(WordIdSource(pack_sentences(rows), "cpu"), np.array(labels, np.float64))
+
+
+def test_training_stops_out_of_patience_and_keeps_the_best_weights(tmp_path: Path) -> None:
     rows, labels = [[3, 4], [4, 3], [3, 3, 4], [4, 4, 3]], [1, 0, 1, 0]
     torch.manual_seed(1)
-    net = network_of(Shape("pooling", "max", 4, words=5, layers=1, hidden=4))
-    # Held-out labels are turned round: the better it learns, the worse it gets.
-    held = lesson(rows, [1 - label for label in labels])
-    found = learn(net, lesson(rows, labels), held, Pace(0.05, 2, epochs=200, patience=3, seed=1), lambda _: None)
-    assert found.stopped_early
-    assert found.epochs == found.best + 3
-    kept = ((judged(net, held.source) > 0) == (held.labels > 0)).mean()
-    assert found.accuracy == kept
+    net = build_sentence_network(SentenceNetworkShape("pooling", "max", 4, words=5, layers=1, hidden=4))
+    # The held-out labels are inverted: the better the training, the lower the held-out MCC.
+    held = make_source(rows, [1 - label for label in labels])
+    recipe = PoolingRecipe(learning_rate=0.05, batch_size=2, epochs=200, patience=3, seed=1)
+    result = fit_network(net, make_source(rows, labels), held, recipe, run(tmp_path))
+    assert result.stopped_early
+    assert result.epochs == result.best_epoch + 3
+    accuracy = ((predict_logits(net, held.source) > 0) == (held.labels > 0)).mean()
+    assert result.accuracy == accuracy
 
 
-def test_every_sentence_is_read_once_an_epoch_with_others_of_its_length() -> None:
+def test_an_epoch_has_every_sentence_once_in_batches_of_similar_length() -> None:
     lengths = np.random.default_rng(1).integers(1, 40, 1000)
-    random = np.random.default_rng(2)
-    first, second = batches(lengths, 16, random), batches(lengths, 16, random)
-    assert sorted(place for some in first for place in some) == list(range(1000))
+    batches = EpochBatches(lengths.tolist(), 16, seed=2, batches_per_bucket=50)
+    assert batches.steps_per_epoch == 63
+    first, second = ([batches.get_batch(step) for step in range(start, start + 63)] for start in (0, 63))
+    assert sorted(index for indices in first for index in indices) == list(range(1000))
+    assert sorted(index for indices in second for index in indices) == list(range(1000))
     assert first != second
-    assert np.mean([np.ptp(lengths[some]) for some in first]) < 3
+    assert batches.get_batch(0) == first[0]
+    assert np.mean([np.ptp(lengths[indices]) for indices in first]) < 3
+    full = EpochBatches(lengths.tolist(), 16, seed=2, drop_last=True)
+    assert {len(full.get_batch(step)) for step in range(full.steps_per_epoch)} == {16}
+    assert full.steps_per_epoch == 62
 
 
-def test_a_loss_that_is_not_finite_is_an_error() -> None:
-    net = network_of(Shape("cbow", "sum", 4, words=5))
-    one = lesson([[3, 4], [4, 3, 3]], [1, 0])
+def test_a_loss_that_is_not_finite_is_an_error(tmp_path: Path) -> None:
+    net = build_sentence_network(SentenceNetworkShape("cbow", "sum", 4, words=5))
+    one = make_source([[3, 4], [4, 3, 3]], [1, 0])
     with pytest.raises(TrainError, match="choose a lower learning rate"):
-        learn(net, one, one, Pace(float("inf"), 2, epochs=3, patience=0, seed=1), lambda _: None)
+        fit_network(net, one, one, CbowRecipe(learning_rate=float("inf"), batch_size=2, epochs=3), run(tmp_path))
+
+
+@pytest.mark.parametrize("kind", [CbowRecipe, PoolingRecipe])
+def test_a_killed_run_resumes_and_ends_with_the_same_bytes(
+    kind: type[CbowRecipe | PoolingRecipe], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(word_training, "TrainingSchedule", partial(TrainingSchedule, save_every=5))
+    train_classifier(kind(**SMALL), [made()], tmp_path / "straight")
+
+    def kill_in_third_epoch(progress: TrainingProgress) -> None:
+        if progress.stage == "dev set" and progress.done > 14:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train_classifier(kind(**SMALL), [made()], tmp_path / "killed", progress=kill_in_third_epoch)
+    evaluations: list[int] = []
+    train_classifier(
+        kind(**SMALL),
+        [made()],
+        tmp_path / "killed",
+        progress=lambda tick: evaluations.append(tick.done) if tick.stage == "dev set" else None,
+    )
+    assert evaluations == [21, 28]
+    straight, killed = ({**files(tmp_path / name), "recipe.json": b""} for name in ("straight", "killed"))
+    assert straight == killed
+    facts = [json.loads((tmp_path / name / "recipe.json").read_text())["facts"] for name in ("straight", "killed")]
+    assert facts[0] == facts[1]
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_drawn_recipes_lie_in_the_paper_s_ranges(seed: int) -> None:
-    drawn = sampled(seed, Pooling(vectors="glove.txt"))
-    assert drawn == sampled(seed, Pooling(vectors="glove.txt"))
+def test_drawn_hyperparameters_are_in_the_ranges_of_the_paper(seed: int) -> None:
+    drawn = sample_hyperparameters(seed, PoolingRecipe(vectors="glove.txt"))
+    assert drawn == sample_hyperparameters(seed, PoolingRecipe(vectors="glove.txt"))
     assert 500 <= drawn.hidden <= 1500
     assert 1 <= drawn.layers <= 5
-    assert 1e-5 <= drawn.rate <= 3e-3
+    assert 1e-5 <= drawn.learning_rate <= 3e-3
     assert drawn.dropout in (0.2, 0.5)
     assert (drawn.vectors, drawn.seed, drawn.patience) == ("glove.txt", seed, 4)
-    above = sampled(seed, Pooling(encoder="real-fake", top=5))
-    assert 20 <= above.top <= 1200
-    assert 1e-5 <= above.rate <= 1e-2
-    assert (above.hidden, above.patience) == (Pooling().hidden, 20)
-    assert 20 <= sampled(seed, Cbow()).hidden <= 1200
+    above = sample_hyperparameters(seed, PoolingRecipe(encoder="real-fake", head_hidden=5))
+    assert 20 <= above.head_hidden <= 1200
+    assert 1e-5 <= above.learning_rate <= 1e-2
+    assert (above.hidden, above.patience) == (PoolingRecipe().hidden, 20)
+    assert 20 <= sample_hyperparameters(seed, CbowRecipe()).hidden <= 1200
 
 
 @pytest.mark.parametrize(
@@ -244,42 +306,44 @@ def test_drawn_recipes_lie_in_the_paper_s_ranges(seed: int) -> None:
         ({"hidden": 0}, "hidden is 0; expected a whole number from 1"),
         ({"patience": -1}, "patience is -1"),
         ({"dropout": 1.0}, "dropout is 1.0; expected a share"),
-        ({"rate": 0.0}, "rate is 0.0"),
+        ({"learning_rate": 0.0}, "learning_rate is 0.0"),
         ({"words": "letters"}, "words is 'letters'; expected one of"),
-        ({"encoder": "x", "vectors": "y", "top": 1}, "vectors and encoder are both given"),
-        ({"encoder": "x"}, "such as top=200"),
+        ({"encoder": "x", "vectors": "y", "head_hidden": 1}, "vectors and encoder are both given"),
+        ({"encoder": "x"}, "such as head_hidden=200"),
     ],
 )
-def test_wrong_options_are_named(options: dict[str, object], problem: str) -> None:
+def test_invalid_options_are_named(options: dict[str, object], problem: str) -> None:
     with pytest.raises(TrainError, match=problem):
-        Pooling(**options)
+        PoolingRecipe(**options)
 
 
-def test_wrong_places_are_named(tmp_path: Path, recurrent_dir: Path) -> None:
+def test_wrong_paths_are_named(tmp_path: Path, recurrent_dir: Path) -> None:
     for recipe, problem in (
-        (Cbow(vectors="nowhere.txt"), "no file of word vectors nowhere.txt"),
-        (Cbow(vectors="elmo:causal:gpt2"), "only a model that was trained here"),
-        (Pooling(encoder=str(recurrent_dir), top=3), "no classifier that was taught here"),
+        (CbowRecipe(vectors="nowhere.txt"), "no file of word vectors nowhere.txt"),
+        (CbowRecipe(vectors="elmo:causal:gpt2"), "only a language model of this package"),
+        (PoolingRecipe(encoder=str(recurrent_dir), head_hidden=3), "no classifier of this package"),
     ):
         with pytest.raises((TrainError, ModelError), match=problem):
-            teach(recipe, [made()], tmp_path / "made")
-    teach(Cbow(**SMALL), [made()], tmp_path / "cbow")
+            train_classifier(recipe, [made()], tmp_path / "made")
+    train_classifier(CbowRecipe(**SMALL), [made()], tmp_path / "cbow")
     with pytest.raises(TrainError, match="of the kind 'cbow'; expected a pooling"):
-        teach(Pooling(encoder=str(tmp_path / "cbow"), top=3), [made()], tmp_path / "made")
+        train_classifier(PoolingRecipe(encoder=str(tmp_path / "cbow"), head_hidden=3), [made()], tmp_path / "made")
 
 
 def test_sentences_without_words_or_with_too_many_are_named(tmp_path: Path) -> None:
     sentences = [*made().sentences, Sentence("long", "the " * 600, 1)]
     with pytest.raises(TrainError, match=r"has 600 words; a classifier reads from 1 to 512"):
-        Cbow(**SMALL).fit(Examples(tuple(sentences)), Examples(made().sentences), tmp_path, lambda _: None)
+        CbowRecipe(**SMALL).fit(
+            LabelledSentences(tuple(sentences)), LabelledSentences(made().sentences), tmp_path, lambda _: None
+        )
     sentences[-1] = Sentence("none", "…", 1)
     with pytest.raises(TrainError, match="'…' has 0 words"):
-        Cbow(**SMALL, words="words").fit(
-            Examples(tuple(sentences)), Examples(made().sentences), tmp_path, lambda _: None
+        CbowRecipe(**SMALL, words="words").fit(
+            LabelledSentences(tuple(sentences)), LabelledSentences(made().sentences), tmp_path, lambda _: None
         )
 
 
-def test_the_command_teaches_and_the_model_is_ours(tmp_path: Path) -> None:
+def test_the_command_trains_a_model_that_can_be_loaded(tmp_path: Path) -> None:
     from typer.testing import CliRunner
 
     from acceptability.cli import app
@@ -295,12 +359,12 @@ def test_the_command_teaches_and_the_model_is_ours(tmp_path: Path) -> None:
     assert isinstance(load_model(f"classifier:{tmp_path / 'c'}"), SentenceClassifier)
 
 
-def test_recipes_can_be_listed_without_torch_and_say_what_is_missing(
+def test_recipes_can_be_imported_without_torch_and_name_the_missing_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    code = "import sys; sys.modules['torch'] = None; import acceptability.train.classifiers.encoders as e; print(e)"
+    code = "import sys; sys.modules['torch'] = None; import acceptability.train.classifiers.real_fake as e; print(e)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    monkeypatch.setattr("acceptability.train.classifiers.words.is_importable", lambda name: name != "torch")
+    monkeypatch.setattr("acceptability.train.classifiers.word_classifiers.is_importable", lambda name: name != "torch")
     with pytest.raises(MissingExtra, match="'train cbow' needs torch and safetensors"):
-        teach(Cbow(**SMALL), [made()], tmp_path / "made")
+        train_classifier(CbowRecipe(**SMALL), [made()], tmp_path / "made")

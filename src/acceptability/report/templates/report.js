@@ -35,7 +35,7 @@
 
   // Figures are drawn when they come into view, and the others when the browser has nothing else to do.
   const objects = (figure) =>
-    figure.rows.map((row) => Object.fromEntries(figure.columns.map((name, place) => [name, row[place]])));
+    figure.rows.map((row) => Object.fromEntries(figure.columns.map((name, index) => [name, row[index]])));
   const fitted = (figure, room) => {
     const spec = structuredClone(figure.spec);
     spec.datasets = { rows: objects(figure) };
@@ -58,34 +58,34 @@
     }
     return config;
   };
-  const ERRORS = 1; // what Vega calls the level at which it tells errors only
+  const ERRORS = 1; // the log level of Vega at which it reports errors only
   const drawn = new Set();
   const draw = async (element) => {
     const figure = data.figures[element.dataset.figure];
-    const place = element.querySelector(".chart");
+    const target = element.querySelector(".chart");
     drawn.add(element);
     const room = element.clientWidth - 34;
-    return vegaEmbed(place, fitted(figure, room), {
+    return vegaEmbed(target, fitted(figure, room), {
       ast: true, actions: false, defaultStyle: false, tooltip: { disableDefaultStyle: true },
       renderer: figure.rows.length > 2500 ? "canvas" : "svg", config: theme(room), logLevel: ERRORS,
     }).then(() => {
       // The chart as a whole is one picture with a description; names of its thousand parts would only be noise.
-      place.querySelectorAll("svg [role], svg[role]").forEach((part) => ["role", "aria-roledescription", "aria-label", "aria-hidden"].forEach((name) => part.removeAttribute(name)));
-    }).catch((error) => { place.textContent = "This figure could not be drawn: " + error.message; });
+      target.querySelectorAll("svg [role], svg[role]").forEach((part) => ["role", "aria-roledescription", "aria-label", "aria-hidden"].forEach((name) => part.removeAttribute(name)));
+    }).catch((error) => { target.textContent = "This figure could not be drawn: " + error.message; });
   };
   const figures = [...document.querySelectorAll("[data-figure]")];
   const drawOnce = (element) => drawn.has(element) ? undefined : draw(element);
   const watch = new IntersectionObserver(
-    (seen) => seen.filter((each) => each.isIntersecting).forEach((each) => drawOnce(each.target)), { rootMargin: "300px" });
-  figures.forEach((each) => watch.observe(each));
+    (entries) => entries.filter((entry) => entry.isIntersecting).forEach((entry) => drawOnce(entry.target)), { rootMargin: "300px" });
+  figures.forEach((element) => watch.observe(element));
   const idle = window.requestIdleCallback || ((work) => setTimeout(work, 200));
   const drawRest = () => {
-    const next = figures.find((each) => !drawn.has(each));
+    const next = figures.find((element) => !drawn.has(element));
     if (next) idle(() => { Promise.resolve(drawOnce(next)).then(drawRest); });
     else document.documentElement.dataset.drawn = "all";
   };
   addEventListener("load", drawRest);
-  const drawAgain = () => figures.filter((each) => drawn.has(each)).forEach(draw);
+  const drawAgain = () => figures.filter((element) => drawn.has(element)).forEach(draw);
   dark.addEventListener("change", drawAgain);
   let width = innerWidth;
   let waiting;
@@ -100,8 +100,8 @@
   const most = 500;
   document.querySelectorAll("[data-rows]").forEach((details) => details.addEventListener("toggle", () => {
     const figure = data.figures[details.dataset.rows];
-    const place = details.querySelector("div");
-    if (!details.open || place.childElementCount) return;
+    const target = details.querySelector("div");
+    if (!details.open || target.childElementCount) return;
     const table = make("table");
     const head = make("tr");
     figure.columns.forEach((name) => { const cell = make("th", name); cell.scope = "col"; head.append(cell); });
@@ -114,8 +114,8 @@
     const top = make("thead");
     top.append(head);
     table.append(top, body);
-    place.append(table);
-    if (figure.rows.length > most) place.append(make("p", `The first ${most} of ${figure.rows.length} rows; the CSV has all.`, "small"));
+    target.append(table);
+    if (figure.rows.length > most) target.append(make("p", `The first ${most} of ${figure.rows.length} rows; the CSV has all.`, "small"));
   }));
 
   // Pairs.
@@ -124,7 +124,7 @@
   const size = 20;
   let page = 0;
   let shown = [];
-  const option = (select, value, text) => { const each = make("option", text); each.value = value; select.append(each); };
+  const option = (select, value, text) => { const added = make("option", text); added.value = value; select.append(added); };
   const tags = new Map();
   items.pairs.forEach((pair) => Object.entries(pair.tags).forEach(([tag, value]) => {
     if (!tags.has(tag)) tags.set(tag, new Set());
@@ -142,12 +142,12 @@
   fillValues();
   option(sort, "", "order of the file");
   if (items.models.length > 1) option(sort, "differ", "models differ first");
-  items.models.forEach((name, place) => {
-    option(sort, `up${place}`, `gap of ${name}, smallest first`);
-    option(sort, `down${place}`, `gap of ${name}, largest first`);
+  items.models.forEach((name, index) => {
+    option(sort, `up${index}`, `gap of ${name}, smallest first`);
+    option(sort, `down${index}`, `gap of ${name}, largest first`);
   });
   option(shade, "", "nothing");
-  items.shaded.forEach((name, place) => option(shade, String(place), name));
+  items.shaded.forEach((name, index) => option(shade, String(index), name));
   shade.value = items.shaded.length ? String(items.shaded.length - 1) : "";
   const verdicts = items.models.map((name) => {
     const label = make("label", name);
@@ -157,22 +157,22 @@
     byId("verdicts").append(label);
     return select;
   });
-  const isRight = (earned) => earned > 0.5;
+  const isRight = (credit) => credit > 0.5;
   const fits = (pair) => {
     const words = search.value.trim().toLowerCase();
     if (words && !(pair.texts.join("\n") + "\n" + pair.id).toLowerCase().includes(words)) return false;
     if (tag.value && tagValue.value && pair.tags[tag.value] !== tagValue.value) return false;
-    return verdicts.every((select, place) =>
-      !select.value || (pair.right[place] !== null && isRight(pair.right[place]) === (select.value === "1")));
+    return verdicts.every((select, index) =>
+      !select.value || (pair.right[index] !== null && isRight(pair.right[index]) === (select.value === "1")));
   };
-  const differs = (pair) => new Set(pair.right.filter((each) => each !== null)).size > 1;
+  const differs = (pair) => new Set(pair.right.filter((credit) => credit !== null)).size > 1;
   const ordered = (pairs) => {
-    if (sort.value === "differ") return [...pairs].sort((one, two) => differs(two) - differs(one));
+    if (sort.value === "differ") return [...pairs].sort((first, second) => differs(second) - differs(first));
     const named = /^(up|down)(\d+)$/.exec(sort.value);
     if (!named) return pairs;
     const sign = named[1] === "up" ? 1 : -1;
     const gap = (pair) => pair.gaps[named[2]] ?? Infinity * sign;
-    return [...pairs].sort((one, two) => sign * (gap(one) - gap(two)));
+    return [...pairs].sort((first, second) => sign * (gap(first) - gap(second)));
   };
   const sentence = (pair, role) => {
     const line = make("p", undefined, "sentence");
@@ -180,8 +180,8 @@
     const letters = Array.from(pair.texts[role]);
     const tokens = shade.value ? pair.tokens[role][shade.value] || [] : [];
     let at = 0;
-    for (let place = 0; place < tokens.length; place += 3) {
-      const [start, end, bits] = tokens.slice(place, place + 3);
+    for (let index = 0; index < tokens.length; index += 3) {
+      const [start, end, bits] = tokens.slice(index, index + 3);
       if (start > at) line.append(letters.slice(at, start).join(""));
       if (end <= at) continue;
       const span = make("span", letters.slice(Math.max(start, at), end).join(""), "token");
@@ -192,7 +192,7 @@
     }
     line.append(letters.slice(at).join(""));
     if (tokens.length) {
-      const total = tokens.filter((_, place) => place % 3 === 2).reduce((sum, bits) => sum + bits, 0);
+      const total = tokens.filter((_, index) => index % 3 === 2).reduce((sum, bits) => sum + bits, 0);
       line.append(make("span", `, ${total.toFixed(1)} bits in all`, "hidden"));
     }
     return line;
@@ -201,16 +201,16 @@
     const item = make("li");
     item.append(sentence(pair, 0), sentence(pair, 1));
     const gaps = make("p", undefined, "gaps");
-    items.models.forEach((name, place) => {
-      if (pair.gaps[place] === null) return;
-      const right = isRight(pair.right[place]);
-      const text = `${right ? "✓" : "✗"} ${name} ${pair.gaps[place] > 0 ? "+" : ""}${pair.gaps[place].toFixed(2)}`;
+    items.models.forEach((name, index) => {
+      if (pair.gaps[index] === null) return;
+      const right = isRight(pair.right[index]);
+      const text = `${right ? "✓" : "✗"} ${name} ${pair.gaps[index] > 0 ? "+" : ""}${pair.gaps[index].toFixed(2)}`;
       const verdict = make("span", text, right ? "right" : "wrong");
       verdict.append(make("span", right ? " (right)" : " (wrong)", "hidden"));
       gaps.append(verdict);
     });
-    const told = Object.entries(pair.tags).map(([name, value]) => `${name}: ${value}`);
-    item.append(gaps, make("div", [pair.suite, ...told].join(" · "), "about"));
+    const labels = Object.entries(pair.tags).map(([name, value]) => `${name}: ${value}`);
+    item.append(gaps, make("div", [pair.suite, ...labels].join(" · "), "about"));
     return item;
   };
   const show = () => {
@@ -230,17 +230,17 @@
   byId("controls").addEventListener("submit", (event) => event.preventDefault());
   search.addEventListener("input", choose);
   tag.addEventListener("change", () => { fillValues(); choose(); });
-  [tagValue, sort, ...verdicts].forEach((each) => each.addEventListener("change", choose));
+  [tagValue, sort, ...verdicts].forEach((select) => select.addEventListener("change", choose));
   shade.addEventListener("change", show);
   const turn = (by) => { page += by; show(); byId("count").scrollIntoView(); };
   byId("before").addEventListener("click", () => turn(-1));
   byId("after").addEventListener("click", () => turn(1));
   byId("pairs-csv").addEventListener("click", () => {
     const names = [...tags.keys()];
-    const columns = ["suite", "contrast", "better", "worse", ...names.map((each) => "tag/" + each),
+    const columns = ["suite", "contrast", "better", "worse", ...names.map((name) => "tag/" + name),
       ...items.models.flatMap((name) => [`gap ${name}`, `earned ${name}`])];
-    const rows = shown.map((pair) => [pair.suite, pair.id, ...pair.texts, ...names.map((each) => pair.tags[each]),
-      ...items.models.flatMap((_, place) => [pair.gaps[place], pair.right[place]])]);
+    const rows = shown.map((pair) => [pair.suite, pair.id, ...pair.texts, ...names.map((name) => pair.tags[name]),
+      ...items.models.flatMap((_, index) => [pair.gaps[index], pair.right[index]])]);
     download("pairs.csv", csv(columns, rows), "text/csv");
   });
   choose();

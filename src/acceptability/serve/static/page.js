@@ -1,17 +1,17 @@
 "use strict";
 
-// A little help for two pages: verdicts come without a reload, and a progress bar moves.
+// Two pages work without this script, but reload: it replaces the verdicts in place, and updates the progress bar.
 
-function begin() {
+function start() {
   const form = document.getElementById("judge");
   const job = document.getElementById("job");
   if (form) judgeInPlace(form);
-  if (job) follow(job.dataset.job);
+  if (job) showProgress(job.dataset.job);
 }
 
 function judgeInPlace(form) {
   const status = document.getElementById("status");
-  const place = document.getElementById("verdicts");
+  const verdicts = document.getElementById("verdicts");
   const button = form.querySelector("button[type=submit]");
   const example = document.getElementById("example");
   example.hidden = false;
@@ -29,12 +29,12 @@ function judgeInPlace(form) {
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     button.disabled = true;
-    status.textContent = "asking the models …";
+    status.textContent = "the models are running …";
     try {
       const response = await fetch("/", { method: "POST", body: new FormData(form), headers: { "X-Part": "verdicts" } });
       const page = new DOMParser().parseFromString(await response.text(), "text/html");
-      const found = page.querySelector(response.ok ? "section" : ".problem");
-      place.replaceChildren(found ? document.importNode(found, true) : "");
+      const part = page.querySelector(response.ok ? "section" : ".problem");
+      verdicts.replaceChildren(part ? document.importNode(part, true) : "");
       status.textContent = "";
     } catch (error) {
       status.textContent = "the server cannot be reached. Is it still running?";
@@ -43,11 +43,11 @@ function judgeInPlace(form) {
   });
 }
 
-async function follow(id) {
+async function showProgress(id) {
   const bar = document.getElementById("progress");
   const text = document.getElementById("how-far");
   const status = document.getElementById("status");
-  let told = -1;
+  let announced = -1;
   for (;;) {
     await new Promise((resolve) => setTimeout(resolve, 500));
     let job;
@@ -56,7 +56,7 @@ async function follow(id) {
       if (!response.ok) throw new Error(String(response.status));
       job = await response.json();
     } catch (error) {
-      status.textContent = "the server cannot be reached; the evaluation goes on when it runs again.";
+      status.textContent = "the server cannot be reached; the evaluation resumes when it runs again.";
       continue;
     }
     if (job.state !== "waiting" && job.state !== "running") {
@@ -66,12 +66,12 @@ async function follow(id) {
     bar.value = job.percent;
     const far = `${job.done.toLocaleString("en")} of ${job.total.toLocaleString("en")}`;
     text.textContent = job.total ? `${job.state}: ${job.model}, ${far}` : job.state;
-    // Said aloud every quarter, not at every step.
-    if (Math.floor(job.percent / 25) !== told) {
-      told = Math.floor(job.percent / 25);
+    // Screen readers read the status aloud: at every quarter, and not at every step.
+    if (Math.floor(job.percent / 25) !== announced) {
+      announced = Math.floor(job.percent / 25);
       status.textContent = `${job.percent} per cent`;
     }
   }
 }
 
-begin();
+start();

@@ -1,6 +1,23 @@
-"""Classifiers of acceptability, taught from labelled sentences: ``teach(recipe, data, out)``, one recipe per file."""
+"""Classifiers of acceptability, trained on labelled sentences: ``train_classifier(recipe, data, out)``.
 
-from acceptability.train.classifiers.course import Course, Fitted, teach
-from acceptability.train.classifiers.examples import Examples, held_out, read_examples
+``finetuning`` has the recipe for transformers, ``word_classifiers`` those for CBOW and pooling networks over words, and
+``real_fake`` trains an encoder on corrupted text. ``random_restarts`` runs a recipe with several seeds.
+"""
 
-__all__ = ["Course", "Examples", "Fitted", "held_out", "read_examples", "teach"]
+from acceptability.train.classifiers.recipe import (
+    ClassifierRecipe,
+    FitResult,
+    LabelledSentences,
+    read_labelled_sentences,
+    split_held_out,
+    train_classifier,
+)
+
+__all__ = [
+    "ClassifierRecipe",
+    "FitResult",
+    "LabelledSentences",
+    "read_labelled_sentences",
+    "split_held_out",
+    "train_classifier",
+]

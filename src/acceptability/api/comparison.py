@@ -1,0 +1,738 @@
+"""Comparisons of models on the same rows: paired differences with tests, discordant contrasts, and correlations.
+
+- ``compare`` gives the difference of two models with a paired bootstrap interval, a permutation test and, where rows
+  are right or wrong, McNemar's test; over all rows and by group.
+- ``find_discordant_contrasts`` lists the contrasts behind a difference: those that only one of the models gets right.
+- ``correlate`` gives the correlation of every two models, and of each model with human ratings.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from acceptability import __version__
+from acceptability.api.evaluation import (
+    describe_ungrouped_rows,
+    group_rows,
+    needs_regions,
+    resolve_measures,
+    signature_fields,
+)
+from acceptability.api.scoring import ProgressCallback, as_suite, score_reductions
+from acceptability.errors import MeasureError, SpecError, Undefined
+from acceptability.measures.rows import check_measurable
+from acceptability.models import load_model
+from acceptability.protocols import Engine, Measure
+from acceptability.specs import build_signature, format_spec, parse_signature
+from acceptability.stats.bootstrap import (
+    MAX_RESAMPLES,
+    Bootstrap,
+    Interval,
+    bootstrap_difference,
+    bootstrap_macro_difference,
+)
+from acceptability.stats.correlations import CORRELATION_KINDS, correlation_matrix
+from acceptability.stats.permutation import benjamini_hochberg, holm, permutation_test
+from acceptability.stats.proportions import McNemar, mcnemar
+from acceptability.stats.samples import check_choice
+from acceptability.store.runs import UnitRows
+from acceptability.store.scorefile import read_scores
+from acceptability.types import Contrast, Floats, Scores, Suite, Units, restrict_to_scored
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """The difference between two models on the same rows, with its interval and tests.
+
+    Args:
+        group: Which rows: None for all, ``tag=value`` for some, ``macro(tag)`` for the mean over groups.
+        first, second: The names of the models with their reductions.
+        first_value, second_value: The value of the measure for each model.
+        difference: The first value minus the second; None if either is undefined.
+        low, high: The paired bootstrap interval of the difference: each resample takes the same rows of both models.
+        n: The number of rows.
+        p: The two-sided p value of a permutation test that swaps the two models row by row.
+        holm, benjamini_hochberg: p, corrected for the number of groups; None outside groups.
+        only_first, only_second: If rows are right or wrong, the numbers of rows that only one model gets right.
+        mcnemar_p: The p value of McNemar's exact test on these two numbers. The test assumes independent rows, so it
+            is None if clusters are resampled.
+        odds_ratio: ``only_first / only_second``.
+        reason: Why the difference is undefined.
+    """
+
+    measure: str
+    suite: str
+    group: str | None
+    first: str
+    second: str
+    first_value: float | None
+    second_value: float | None
+    difference: float | None
+    low: float | None
+    high: float | None
+    n: int
+    signature: str
+    units: tuple[Units, Units] = field(repr=False)
+    p: float | None = None
+    holm: float | None = None
+    benjamini_hochberg: float | None = None
+    only_first: int | None = None
+    only_second: int | None = None
+    mcnemar_p: float | None = None
+    odds_ratio: float | None = None
+    reason: str | None = None
+    notes: tuple[str, ...] = ()
+
+    def row(self) -> dict[str, object]:
+        """Return the comparison as one flat row, for JSON and tables."""
+        row = {name: value for name, value in vars(self).items() if name != "units"}
+        return row | {"notes": "; ".join(self.notes)}
+
+
+@dataclass(frozen=True)
+class SignificanceTest:
+    """The resampling behind intervals and p values.
+
+    Args:
+        bootstrap: The bootstrap; the permutation test shares its seed and its clusters.
+        draws: How many random swaps the permutation test draws if there are too many to enumerate; 0 omits the test.
+    """
+
+    bootstrap: Bootstrap = field(default_factory=Bootstrap)
+    draws: int = 2000
+
+    def __post_init__(self) -> None:
+        # A mistyped number of draws would otherwise run for days.
+        if not 0 <= self.draws <= MAX_RESAMPLES:
+            raise MeasureError(f"draws is {self.draws}; expected a whole number from 0 to {MAX_RESAMPLES:,}")
+
+    @property
+    def signature(self) -> str:
+        """The test and its parameters, for signatures."""
+        if not self.draws:
+            return "none"
+        resampling = self.bootstrap
+        return f"permutation(draws={self.draws},by={resampling.by or 'row'},seed={resampling.seed})"
+
+
+def compare(
+    suite: Suite | str,
+    scores: Sequence[Scores],
+    measures: Sequence[str | Measure] = (),
+    *,
+    by: str | None = None,
+    bootstrap: Bootstrap | None = None,
+    draws: int = 2000,
+) -> list[Comparison]:
+    """Return the difference between the first model and each of the others, with paired intervals and tests.
+
+    Args:
+        scores: The scores of two or more models; the first is compared with each other one. Sentences that partial
+            scores lack are left out of all comparisons.
+        measures: Measures or their specs; by default those that apply to the suite.
+        by: A tag; adds a comparison for each of its values, with p corrected for their number, and the macro mean.
+        bootstrap: The bootstrap of the intervals.
+        draws: How many random swaps the permutation test draws if there are too many to enumerate; 0 omits the test.
+    """
+    suite, significance = as_suite(suite), SignificanceTest(bootstrap or Bootstrap(), draws)
+    # All comparisons are of the same rows, of which partial files may lack different ones.
+    suite = restrict_to_scored(suite, scores)
+    if len(scores) < 2:
+        raise MeasureError(f"a comparison needs the scores of two models; there are {len(scores)}")
+    return [
+        comparison
+        for measure in resolve_measures(suite, measures, by=by, resample_by=significance.bootstrap.by)
+        for other in scores[1:]
+        for comparison in _compare_models(suite, measure, (scores[0], other), by, significance)
+    ]
+
+
+@dataclass(frozen=True)
+class ScoreSources:
+    """Where the scores of a comparison come from: models under reductions, and files.
+
+    Args:
+        models: The specs of models.
+        reductions: The specs of reductions; every model is scored under each. Empty for the model's default.
+        files: Files of scores, each with one or more columns of scores.
+        columns: For files: which column has which meaning, one mapping per column of scores.
+        region: Models score only the region of this name.
+        engine: Where the models run.
+        partial: Whether sentences that a file has no score of are left out; otherwise they are an error.
+        where: Values of tags: only this part of the suite is scored, which is ``suite.filter(**where)``.
+    """
+
+    models: Sequence[str] = ()
+    reductions: Sequence[str] = ()
+    files: Sequence[Path] = ()
+    columns: Sequence[Mapping[str, str]] = ()
+    region: str | None = None
+    engine: str | Engine = "local"
+    partial: bool = False
+    where: Mapping[str, str] = field(default_factory=dict)
+
+
+def collect_scores(
+    suite: Suite,
+    sources: ScoreSources,
+    measures: Sequence[Measure] = (),
+    *,
+    minimum: int = 1,
+    progress: ProgressCallback | None = None,
+) -> list[Scores]:
+    """Return the scores of each model under each reduction, followed by those of each file.
+
+    Args:
+        suite: The suite; with ``sources.where``, the whole one of which a part is scored.
+        measures: The measures that the scores are for: some of them need the scores of regions.
+        minimum: How many scores are needed: 2 for a comparison.
+        progress: Called with the model's name, the number of finished queries, and the number of all queries.
+    """
+    if sources.region and sources.files:
+        raise SpecError("--region is for models; the scores in a file are of whatever was scored there")
+    if sources.reductions and not sources.models:
+        raise SpecError("--reduce is for models; the scores in a file are already reduced")
+    if sources.partial and not sources.files:
+        raise SpecError("--partial is for files of scores, since a model scores every sentence: omit it")
+    if sources.columns and not sources.files:
+        raise SpecError("--score-columns describes the columns of a file of scores: add --scores, or omit it")
+    reductions: list[str | None] = [*sources.reductions] or [None]
+    # A file may hold the scores of several models, so without reading it only models can be counted.
+    if not sources.files and len(sources.models) * len(reductions) < minimum:
+        raise _too_few_scores_error(minimum)
+    by_region = needs_regions(measures, sources.reductions, sources.region)
+    # Models are opened and files are read before anything is scored, so that a typing error costs no hours.
+    for model in sources.models:
+        load_model(model)
+    part = suite.filter(**sources.where)
+    file_scores = [
+        scores
+        for path in sources.files
+        for scores in read_scores(path, suite, sources.columns or ({},), partial=sources.partial, where=sources.where)
+    ]
+    model_scores = [
+        scores
+        for model in sources.models
+        for scores in score_reductions(
+            part,
+            model,
+            reductions,
+            region=sources.region,
+            by_region=by_region,
+            engine=sources.engine,
+            progress=progress,
+        )
+    ]
+    if len(model_scores) + len(file_scores) < minimum:
+        raise _too_few_scores_error(minimum)
+    return model_scores + file_scores
+
+
+def _too_few_scores_error(minimum: int) -> MeasureError:
+    if minimum == 1:
+        return MeasureError("there is nothing to correlate. Give --model or --scores.")
+    return MeasureError(
+        "a comparison needs two models, two reductions of one, or two files of scores: "
+        "give --model, --reduce or --scores twice"
+    )
+
+
+def collect_compared_units(comparisons: Sequence[Comparison]) -> UnitRows:
+    """Return the rows of both models behind the comparisons over all rows, to be saved with a run."""
+    # The rows of groups are among those of the whole suite, and would be saved twice.
+    return UnitRows(
+        [
+            (units, {"suite": comparison.suite, "measure": comparison.measure, "model": name})
+            for comparison in comparisons
+            if not comparison.group
+            for name, units in zip((comparison.first, comparison.second), comparison.units, strict=True)
+        ]
+    )
+
+
+_EMPTY_UNITS = Units((), {}, ())
+
+
+def _compare_models(
+    suite: Suite, measure: Measure, models: tuple[Scores, Scores], by: str | None, significance: SignificanceTest
+) -> Iterator[Comparison]:
+    """Yield the comparison over all rows, of each group, and of the mean over groups."""
+    try:
+        first, second, shared = _align_rows(measure.units(suite, models[0]), measure.units(suite, models[1]))
+    # Some measures have no rows at all for some scores, such as z-scores of scores that are all equal.
+    except Undefined as error:
+        empty = _empty_comparison(
+            suite, measure, models, (_EMPTY_UNITS, _EMPTY_UNITS), significance, group=None, shared=""
+        )
+        yield replace(empty, reason=str(error))
+        return
+    notes = tuple(dict.fromkeys((*first.notes, *second.notes, *models[0].notes, *models[1].notes)))
+    overall = _compare_rows(suite, measure, models, (first, second), significance, group=None, shared=shared)
+    yield replace(overall, notes=(*notes, *overall.notes))
+    if not by:
+        return
+    # The rows of both models are aligned by now, so the first model's row numbers select the same rows of the second.
+    groups = group_rows(suite, measure, first, by)
+    parts = {name: (first.take(rows), second.take(rows)) for name, rows in groups.items()}
+    comparisons = [
+        _compare_rows(suite, measure, models, part, significance, group=f"{by}={name}", shared=shared)
+        for name, part in parts.items()
+    ]
+    yield from _correct_p_values(comparisons)
+    if comparisons:
+        macro = _macro_average(comparisons, list(parts.values()), measure, by, significance)
+        yield replace(
+            macro, units=(first, second), notes=(*describe_ungrouped_rows(len(first) - macro.n, by), *macro.notes)
+        )
+
+
+def _align_rows(units_first: Units, units_second: Units) -> tuple[Units, Units, str]:
+    """Return the rows that both models have, in the same order, and a remark for the signature if any are missing.
+
+    Rows differ between models if a measure excludes rows because of their scores, such as sets of sentences to which
+    a model gives the same score.
+    """
+    if units_first.ids == units_second.ids:
+        return units_first, units_second, ""
+    row_of_id = {name: row for row, name in enumerate(units_second.ids)}
+    shared_rows = [(row, row_of_id[name]) for row, name in enumerate(units_first.ids) if name in row_of_id]
+    # Without the reshape, an empty list would give an array of one dimension that cannot be unpacked.
+    first, second = np.array(shared_rows, dtype=np.int64).reshape(-1, 2).T
+    return (
+        units_first.take(first),
+        units_second.take(second),
+        f"{len(shared_rows)} shared, of {len(units_first)} and {len(units_second)}",
+    )
+
+
+def _compare_rows(
+    suite: Suite,
+    measure: Measure,
+    models: tuple[Scores, Scores],
+    units: tuple[Units, Units],
+    significance: SignificanceTest,
+    *,
+    group: str | None,
+    shared: str,
+) -> Comparison:
+    empty = _empty_comparison(suite, measure, models, units, significance, group=group, shared=shared)
+    first, no_first = _compute_value(measure, units[0], empty.first)
+    second, no_second = _compute_value(measure, units[1], empty.second)
+    comparison = replace(empty, first_value=first, second_value=second)
+    if first is None or second is None:
+        return replace(comparison, reason="; ".join(filter(None, (no_first, no_second))))
+    return _test_difference(comparison, measure, significance)
+
+
+def _empty_comparison(
+    suite: Suite,
+    measure: Measure,
+    models: tuple[Scores, Scores],
+    units: tuple[Units, Units],
+    significance: SignificanceTest,
+    *,
+    group: str | None,
+    shared: str,
+) -> Comparison:
+    """Return a comparison without values, with its names and its signature."""
+    first, second = models
+    fields = dict(signature_fields(suite, first, measure, group, len(units[0]), significance.bootstrap))
+    fields["model"] += f" minus {second.signature or second.model}"
+    # The number of rows alone would not show that some of each model's rows are missing from the comparison.
+    fields |= {"rows": shared} if shared else {}
+    return Comparison(
+        repr(measure),
+        suite.name,
+        group,
+        f"{first.model} {first.reduction}".strip(),
+        f"{second.model} {second.reduction}".strip(),
+        *(None, None, None, None, None),
+        len(units[0]),
+        build_signature(repr(measure), fields | {"test": significance.signature}),
+        units,
+    )
+
+
+def _compute_value(measure: Measure, units: Units, model: str) -> tuple[float | None, str]:
+    """Return a model's value, or None and the reason."""
+    try:
+        return measure.value(units), ""
+    except Undefined as error:
+        return None, f"{model}: {error}"
+
+
+def _test_difference(comparison: Comparison, measure: Measure, significance: SignificanceTest) -> Comparison:
+    """Return the comparison with its difference, interval and tests filled in."""
+    assert comparison.first_value is not None
+    assert comparison.second_value is not None
+    first, second = comparison.units
+    interval = bootstrap_difference(measure, first, second, significance.bootstrap)
+    # With zero draws the user has asked for no test, which is not worth a note; an impossible test is.
+    p, untested = _permutation_p(measure, first, second, significance) if significance.draws else (None, "")
+    counts = _mcnemar_of_rows(measure, first, second)
+    return replace(
+        comparison,
+        difference=comparison.first_value - comparison.second_value,
+        low=interval.low,
+        high=interval.high,
+        p=p,
+        only_first=counts.only_first if counts else None,
+        only_second=counts.only_second if counts else None,
+        # McNemar's test assumes independent rows. Resampling by clusters says that they are not.
+        mcnemar_p=counts.p if counts and not significance.bootstrap.by else None,
+        odds_ratio=counts.odds_ratio if counts else None,
+        notes=tuple(filter(None, (interval.note, untested))),
+    )
+
+
+# Columns in a model's own units, log-probabilities for one and log-odds for another. They are standardised before a
+# permutation test swaps the rows of two models, since it would otherwise mix their units.
+_MODEL_SCALE_COLUMNS = ("score", "better", "worse", "gap")
+
+
+def _permutation_p(
+    measure: Measure, first: Units, second: Units, significance: SignificanceTest
+) -> tuple[float | None, str]:
+    """Return the p value of a permutation test, or None and the reason."""
+    is_mean = measure.mean_of is not None
+    # A mean over rows is in the units of the measure, such as 0 or 1 per contrast, so that nothing has to be rescaled.
+    columns = () if is_mean else tuple(name for name in _MODEL_SCALE_COLUMNS if name in first.columns)
+    options = {
+        "by": significance.bootstrap.by,
+        "draws": significance.draws,
+        "seed": significance.bootstrap.seed,
+        "standardise": columns,
+    }
+    # A value that depends on the scale of the scores cannot be tested by swapping standardised ones.
+    try:
+        return permutation_test(measure, first, second, **options).p, ""  # type: ignore[arg-type]
+    except Undefined as error:
+        return None, f"no permutation test: {error}"
+
+
+def _mcnemar_of_rows(measure: Measure, first: Units, second: Units) -> McNemar | None:
+    """Return McNemar's test, or None if the rows of the measure are not simply right or wrong."""
+    column = measure.mean_of
+    # Ties at half a point and gradient values make rows that are neither right nor wrong.
+    if (
+        column is None
+        or not len(first)
+        or not all(np.isin(units[column], (0.0, 1.0)).all() for units in (first, second))
+    ):
+        return None
+    return mcnemar(first[column], second[column])
+
+
+def _correct_p_values(comparisons: Sequence[Comparison]) -> Iterator[Comparison]:
+    ps = [comparison.p for comparison in comparisons]
+    for comparison, holm_p, bh_p in zip(comparisons, holm(ps), benjamini_hochberg(ps), strict=True):
+        yield replace(comparison, holm=holm_p, benjamini_hochberg=bh_p)
+
+
+def _macro_average(
+    comparisons: Sequence[Comparison],
+    parts: Sequence[tuple[Units, Units]],
+    measure: Measure,
+    by: str,
+    significance: SignificanceTest,
+) -> Comparison:
+    """Return the mean of the groups' differences, which is undefined if one of them is."""
+    # A mean over only the defined groups would be a mean of other groups for another measure.
+    undefined_groups = [str(comparison.group) for comparison in comparisons if comparison.difference is None]
+    interval = Interval() if undefined_groups else bootstrap_macro_difference(measure, parts, significance.bootstrap)
+    n = sum(comparison.n for comparison in comparisons)
+    fields = parse_signature(comparisons[0].signature) | {"group": f"macro({by})", "n": str(n), "test": "none"}
+    template = comparisons[0]
+    return Comparison(
+        template.measure,
+        template.suite,
+        f"macro({by})",
+        template.first,
+        template.second,
+        _mean_if_all_defined([comparison.first_value for comparison in comparisons]),
+        _mean_if_all_defined([comparison.second_value for comparison in comparisons]),
+        _mean_if_all_defined([comparison.difference for comparison in comparisons]),
+        interval.low,
+        interval.high,
+        n,
+        build_signature(fields.pop("measure"), fields),
+        template.units,
+        reason=f"undefined for {', '.join(undefined_groups)}" if undefined_groups else None,
+        notes=(interval.note,) if interval.note else (),
+    )
+
+
+def _mean_if_all_defined(values: Sequence[float | None]) -> float | None:
+    defined = [value for value in values if value is not None]
+    return float(np.mean(defined)) if len(defined) == len(values) else None
+
+
+@dataclass(frozen=True)
+class DiscordantContrast:
+    """A contrast that the first model gets right and the second gets wrong.
+
+    Args:
+        contrast: The id of the contrast.
+        better, worse: The two texts.
+        first_gap, second_gap: The score difference of each model, better minus worse, in the units of its measure.
+        human_gap: The difference of the ratings, better minus worse; None if either sentence is unrated.
+    """
+
+    contrast: str
+    better: str
+    worse: str
+    first_gap: float | None
+    second_gap: float | None
+    human_gap: float | None
+
+    def as_row(self) -> dict[str, object]:
+        """Return the contrast as one flat row, for JSON and tables."""
+        return asdict(self)
+
+
+def find_discordant_contrasts(
+    suite: Suite, measure: Measure, first: Scores, second: Scores, *, second_measure: Measure | None = None
+) -> list[DiscordantContrast]:
+    """Return the contrasts whose value is higher for the first model than for the second, in the suite's order.
+
+    For a measure that counts contrasts as right or wrong, these are the contrasts that only the first gets right.
+
+    Args:
+        second_measure: The measure for the second scores, if it is a different one. The two scores may then be the
+            same, which gives the contrasts that are right by one criterion and wrong by the other.
+
+    >>> from acceptability.measures.pairs import PairAccuracy
+    >>> from acceptability.types import Sentence
+    >>> suite = Suite("two", (Sentence("a", "Cats sleep."), Sentence("b", "Cats sleeps.")), (Contrast("a", "b"),))
+    >>> good, bad = Scores({"a": -1.0, "b": -3.0}, "good"), Scores({"a": -2.0, "b": -1.0}, "bad")
+    >>> discordant = find_discordant_contrasts(suite, PairAccuracy(), good, bad)
+    >>> [(row.contrast, row.first_gap, row.second_gap) for row in discordant]
+    [('a > b', 2.0, -1.0)]
+    """
+    suite = restrict_to_scored(suite, [first, second])
+    # By id, since a measure may leave contrasts out, and not the same ones for both scores.
+    first_values = _value_contrasts(suite, measure, first)
+    second_values = _value_contrasts(suite, second_measure or measure, second)
+    return [
+        _make_discordant(suite, contrast, first_values[contrast.id][1], second_values[contrast.id][1])
+        for contrast in suite.contrasts
+        if contrast.id in first_values
+        and contrast.id in second_values
+        # Values are compared rather than right and wrong, so that a tie worth half a point is less than a win.
+        and first_values[contrast.id][0] > second_values[contrast.id][0]
+    ]
+
+
+def _value_contrasts(suite: Suite, measure: Measure, scores: Scores) -> dict[str, tuple[float, float | None]]:
+    """Return the measure's value on each contrast alone, and the contrast's score difference."""
+    if "contrasts" not in measure.needs:
+        raise MeasureError(f"{measure!r} does not count contrasts, so two models cannot differ in single ones")
+    check_measurable(suite, measure)
+    units = measure.units(suite, scores)
+    gaps = units.columns.get("gap")
+    return {
+        name: (_value_single_row(measure, units, row), None if gaps is None else float(gaps[row]))
+        for row, name in enumerate(units.ids)
+    }
+
+
+def _value_single_row(measure: Measure, units: Units, row: int) -> float:
+    # Every measure has a value on any subset of its rows, so a row alone needs no interface of its own.
+    try:
+        return measure.value(units.take_columns(np.array([row])))
+    except Undefined as error:
+        raise MeasureError(f"{measure!r} is undefined for a single contrast: {error}") from error
+
+
+def _make_discordant(suite: Suite, contrast: Contrast, first: float | None, second: float | None) -> DiscordantContrast:
+    better, worse = suite.by_id[contrast.better], suite.by_id[contrast.worse]
+    human = None if better.rating is None or worse.rating is None else better.rating - worse.rating
+    return DiscordantContrast(contrast.id, better.text, worse.text, first, second, human)
+
+
+DISCORDANT_COLUMNS = (
+    *("measure", "first", "second", "met_by", "contrast", "better", "worse"),
+    *("first_gap", "second_gap", "human_gap"),
+)
+"""The columns of a file of discordant contrasts; ``met_by`` is the model that gets the contrast right."""
+
+
+def collect_discordant_rows(
+    suite: Suite, measures: Sequence[Measure], scores: Sequence[Scores]
+) -> list[dict[str, object]]:
+    """Return the contrasts that only one of two models gets right, for the first model and each of the others.
+
+    Args:
+        measures: Those that count contrasts are used; it is an error if there are none.
+        scores: The scores of two or more models.
+    """
+    rows: list[dict[str, object]] = []
+    # As in compare: the scores that are standardised must be the same for all models.
+    suite = restrict_to_scored(suite, scores)
+    for measure in select_contrast_measures(measures):
+        for other in scores[1:]:
+            names = {"first": _label_scores(scores[0]), "second": _label_scores(other)}
+            for met_by, right, wrong in (("first", scores[0], other), ("second", other, scores[0])):
+                shared = {"measure": repr(measure), **names, "met_by": met_by}
+                rows += [
+                    shared | _order_gaps(contrast.as_row(), met_by)
+                    for contrast in find_discordant_contrasts(suite, measure, right, wrong)
+                ]
+    return rows
+
+
+def select_contrast_measures(measures: Sequence[Measure]) -> list[Measure]:
+    """Return the measures by which each contrast is right or wrong; an error if there are none."""
+    selected = [measure for measure in measures if "contrasts" in measure.needs and measure.mean_of]
+    if not selected:
+        raise MeasureError(
+            "--differing needs a measure by which each contrast is right or wrong, such as PairAccuracy or ADC"
+        )
+    return selected
+
+
+def _order_gaps(row: dict[str, object], met_by: str) -> dict[str, object]:
+    """Return a row with the gap of the first model in ``first_gap``, whichever model gets the contrast right."""
+    if met_by == "first":
+        return row
+    # Contrasts that the second model gets right were found with the two models exchanged, and so were their gaps.
+    return row | {"first_gap": row["second_gap"], "second_gap": row["first_gap"]}
+
+
+def _label_scores(scores: Scores) -> str:
+    return f"{scores.model} {scores.reduction}".strip()
+
+
+HUMAN_RATINGS = "people"
+"""The name of the column of human ratings among those of the models."""
+
+
+@dataclass(frozen=True)
+class ScoreCorrelation:
+    """The correlation of two columns: two models, or a model and human ratings.
+
+    Args:
+        first, second: The names of the columns.
+        r: The coefficient; None if it is undefined.
+        low, high: Its interval by Fisher's z transformation; None if there is none.
+        p: The two-sided p value.
+        holm, benjamini_hochberg: p, corrected for the number of correlations.
+        n: The number of sentences or contrasts.
+        reason: Why the coefficient is undefined.
+        notes: What was excluded.
+    """
+
+    first: str
+    second: str
+    r: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    holm: float | None
+    benjamini_hochberg: float | None
+    n: int
+    signature: str
+    reason: str | None = None
+    notes: tuple[str, ...] = ()
+
+    def row(self) -> dict[str, object]:
+        """Return the correlation as one flat row, for JSON and tables."""
+        return vars(self) | {"notes": "; ".join(self.notes)}
+
+
+def correlate(
+    suite: Suite | str, scores: Sequence[Scores], *, of: str = "scores", kind: str = "pearson"
+) -> list[ScoreCorrelation]:
+    """Return the correlations between models, and between each model and human ratings.
+
+    Args:
+        scores: The scores of each model; two columns are needed, of which human ratings may be one.
+        of: "scores", over sentences, or "gaps", the differences better minus worse, over contrasts. In a suite with
+            ratings only rated sentences count; in one without ratings the models are compared only with each other.
+        kind: "pearson", "spearman" or "kendall".
+    """
+    suite = restrict_to_scored(as_suite(suite), scores)
+    check_correlations(suite, of, kind)
+    # Human ratings come first, so that the pairs of ratings and models precede those of two models.
+    columns = _COLUMN_BUILDERS[of](suite, scores)
+    if len(columns) < 2:
+        raise MeasureError(f"suite {suite.name!r} has no ratings, so a correlation needs the scores of two models")
+    correlations = correlation_matrix(columns, kind)
+    ps = [pair.correlation.p if pair.correlation else None for pair in correlations]
+    n = len(next(iter(columns.values())))
+    fields = {
+        "suite": suite.signature,
+        "models": " and ".join(model_scores.signature or model_scores.model for model_scores in scores),
+        "n": str(n),
+        "acceptability": __version__,
+    }
+    signature = build_signature(format_spec("correlate", {"of": of, "kind": kind}), fields)
+    # All correlations use the same rows, rated ones if there are any; otherwise they would not be comparable.
+    total = len(suite.sentences if of == "scores" else suite.contrasts)
+    unrated = (f"{total - n} of {total} unrated left out",) if total > n else ()
+    # The same note comes from every model with the same unigram table, and is wanted once.
+    notes = tuple(dict.fromkeys((*unrated, *(note for model_scores in scores for note in model_scores.notes))))
+    return [
+        ScoreCorrelation(
+            pair.first,
+            pair.second,
+            pair.correlation.r if pair.correlation else None,
+            pair.correlation.low if pair.correlation else None,
+            pair.correlation.high if pair.correlation else None,
+            p,
+            holm_p,
+            bh_p,
+            n,
+            signature,
+            pair.reason,
+            notes,
+        )
+        for pair, p, holm_p, bh_p in zip(correlations, ps, holm(ps), benjamini_hochberg(ps), strict=True)
+    ]
+
+
+def check_correlations(suite: Suite, of: str, kind: str) -> None:
+    """Raise an error for correlations that the suite does not allow; called before anything is scored."""
+    if of not in _COLUMN_BUILDERS:
+        raise MeasureError(f"correlations are of 'scores' or of 'gaps', not of {of!r}")
+    check_choice("kind", kind, CORRELATION_KINDS)
+    if of == "gaps" and not suite.contrasts:
+        raise MeasureError(f"suite {suite.name!r} has no contrasts, and so no gaps. Correlate scores instead.")
+
+
+def _score_columns(suite: Suite, scores: Sequence[Scores]) -> dict[str, Floats]:
+    rated = [sentence for sentence in suite.sentences if sentence.rating is not None]
+    ids = [sentence.id for sentence in rated or suite.sentences]
+    ratings = {HUMAN_RATINGS: np.array([sentence.rating for sentence in rated], dtype=np.float64)} if rated else {}
+    return ratings | {name: model_scores.of(ids) for name, model_scores in _key_by_model(scores).items()}
+
+
+def _gap_columns(suite: Suite, scores: Sequence[Scores]) -> dict[str, Floats]:
+    ratings = {sentence.id: sentence.rating for sentence in suite.sentences if sentence.rating is not None}
+    rated = [pair for pair in suite.contrasts if pair.better in ratings and pair.worse in ratings]
+    pairs = rated or suite.contrasts
+    human_gaps = np.array([ratings[pair.better] - ratings[pair.worse] for pair in rated])
+    return ({HUMAN_RATINGS: human_gaps} if rated else {}) | {
+        name: model_scores.of(pair.better for pair in pairs) - model_scores.of(pair.worse for pair in pairs)
+        for name, model_scores in _key_by_model(scores).items()
+    }
+
+
+def _key_by_model(scores: Sequence[Scores]) -> dict[str, Scores]:
+    """Return the scores by model and reduction; a repeated name is an error."""
+    names = [f"{model_scores.model} {model_scores.reduction}".strip() for model_scores in scores]
+    # The names are keys of columns: of two models with one name, the second would silently replace the first.
+    if repeated := [name for name, count in Counter([*names, HUMAN_RATINGS]).items() if count > 1]:
+        raise MeasureError(f"two columns of scores are called {repeated[0]!r}; give each model once")
+    return dict(zip(names, scores, strict=True))
+
+
+_COLUMN_BUILDERS: dict[str, Callable[[Suite, Sequence[Scores]], dict[str, Floats]]] = {
+    "scores": _score_columns,
+    "gaps": _gap_columns,
+}

@@ -1,0 +1,332 @@
+"""Evaluation: from models or scores to results, the values of measures with intervals, overall and by group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from acceptability import __version__
+from acceptability.api.scoring import (
+    ProgressCallback,
+    as_engine,
+    as_model,
+    as_suite,
+    check_list,
+    load_reduction,
+    score_reductions,
+)
+from acceptability.errors import MeasureError, SuiteError, Undefined, suggest_name
+from acceptability.measures import choose_default_measures, load_measure
+from acceptability.measures.rows import check_measurable, collect_row_tags, ratings_are_z
+from acceptability.protocols import Engine, Measure, Model, complete_measure
+from acceptability.reductions import LP
+from acceptability.specs import build_signature, parse_signature
+from acceptability.stats.bootstrap import Bootstrap, Interval, bootstrap_interval, bootstrap_macro_interval
+from acceptability.store.scorefile import read_scores
+from acceptability.types import Result, Scores, Suite, Units, restrict_to_scored
+
+
+def evaluate(
+    suite: Suite | str,
+    models: Sequence[str | Model],
+    *,
+    reductions: Sequence[str] = (),
+    measures: Sequence[str | Measure] = (),
+    by: str | None = None,
+    region: str | None = None,
+    bootstrap: Bootstrap | None = None,
+    engine: str | Engine = "local",
+    progress: ProgressCallback | None = None,
+) -> list[Result]:
+    """Return the value of each measure for each model on a suite.
+
+    Args:
+        suite: A suite or its name.
+        models: Models or their specs.
+        reductions: Specs of reductions; by default ``lp`` for language models and ``log_odds`` for classifiers.
+        measures: Measures or their specs; by default those that apply to the suite.
+        by: A tag; adds the results for each of its values, and their macro mean.
+        region: Score only the region of this name.
+        bootstrap: The bootstrap of the intervals.
+        engine: Where the models run: ``local``, or on a cluster, ``ray(address='HOST:PORT')``.
+        progress: Called with a model's name, the number of finished queries, and the number of all queries.
+    """
+    return evaluate_suites(
+        [as_suite(suite)],
+        models,
+        reductions=reductions,
+        measures=measures,
+        by=by,
+        region=region,
+        bootstrap=bootstrap,
+        engine=engine,
+        progress=progress,
+    )
+
+
+def evaluate_suites(
+    suites: Sequence[Suite],
+    models: Sequence[str | Model],
+    *,
+    reductions: Sequence[str] = (),
+    measures: Sequence[str | Measure] = (),
+    by: str | None = None,
+    region: str | None = None,
+    bootstrap: Bootstrap | None = None,
+    engine: str | Engine = "local",
+    progress: ProgressCallback | None = None,
+) -> list[Result]:
+    """Return the value of each measure for each model on several suites, sorted by suite.
+
+    All arguments are checked before anything is scored, and each model is loaded once. The arguments are
+    those of ``evaluate``.
+    """
+    for name, given in (("models", models), ("reductions", reductions), ("measures", measures)):
+        check_list(name, given)
+    # A wrong tag or measure for the last suite has to be reported before hours are spent on the first.
+    by_region: list[bool] = []
+    for suite in suites:
+        suite_measures = resolve_measures(suite, measures, by=by, resample_by=bootstrap.by if bootstrap else "")
+        by_region.append(needs_regions(suite_measures, reductions, region))
+    # Opening a model reads its configuration but not its weights: a misspelt last model fails now, not after hours.
+    for model in models:
+        as_model(model)
+    results: list[list[Result]] = [[] for _ in suites]
+    runner = as_engine(engine)
+    reduction_specs: list[str | None] = [*reductions] or [None]
+    # Models in the outer loop, so that one at a time is in memory. `loaded` keeps it alive between its suites, since
+    # loaded models are shared only as long as somebody refers to them.
+    for model in models:
+        _, loaded = as_model(model)
+        for suite, needs_parts, suite_results in zip(suites, by_region, results, strict=True):
+            for scores in score_reductions(
+                suite, model, reduction_specs, region=region, by_region=needs_parts, engine=runner, progress=progress
+            ):
+                suite_results += measure(suite, scores, measures, by=by, bootstrap=bootstrap)
+        del loaded
+    return [result for suite_results in results for result in suite_results]
+
+
+def needs_regions(measures: Sequence[Measure], reductions: Sequence[str], region: str | None) -> bool:
+    """Tell whether measures need region scores; raise an error for arguments that exclude these."""
+    if not any(measure.needs == "predictions" for measure in measures):
+        return False
+    # Formulas relate several regions of a sentence to each other.
+    if region:
+        raise MeasureError(f"predictions need the surprisal of every region, but only {region!r} is scored")
+    if other := [reduction for reduction in reductions if not isinstance(load_reduction(reduction), LP)]:
+        raise MeasureError(f"predictions are about surprisal, which lp gives; omit the reduction {other[0]}")
+    return True
+
+
+def measure_file(
+    suite: Suite | str,
+    path: Path,
+    measures: Sequence[str | Measure] = (),
+    *,
+    columns: Sequence[Mapping[str, str]] = ({},),
+    by: str | None = None,
+    bootstrap: Bootstrap | None = None,
+    partial: bool = False,
+    where: Mapping[str, str] | None = None,
+) -> list[Result]:
+    """Return the value of each measure for each column of scores in a file.
+
+    Args:
+        suite: A suite or its name.
+        path: A file of scores, see ``read_scores``.
+        measures: Measures or their specs; by default those that apply to the suite.
+        columns: Which column has which meaning, one mapping per column of scores.
+        by: A tag; adds the results for each of its values, and their macro mean.
+        bootstrap: The bootstrap of the intervals.
+        partial: Whether sentences without a score are left out, which a note counts; otherwise they are an error.
+        where: Values of tags: only this part of the suite is measured.
+    """
+    suite = as_suite(suite)
+    part = suite.filter(**(where or {}))
+    return [
+        result
+        for scores in read_scores(path, suite, columns, partial=partial, where=where)
+        for result in measure(part, scores, measures, by=by, bootstrap=bootstrap)
+    ]
+
+
+def measure(
+    suite: Suite | str,
+    scores: Scores,
+    measures: Sequence[str | Measure] = (),
+    *,
+    by: str | None = None,
+    bootstrap: Bootstrap | None = None,
+) -> list[Result]:
+    """Return the value of each measure for given scores, in the requested order.
+
+    Args:
+        suite: A suite or its name.
+        scores: The scores of its sentences, from a model or from a file. Of partial scores, only the sentences that
+            have one are measured.
+        measures: Measures or their specs; by default those that apply to the suite.
+        by: A tag; adds the results for each of its values, and their macro mean.
+        bootstrap: The bootstrap of the intervals.
+    """
+    suite, resampling = restrict_to_scored(as_suite(suite), [scores]), bootstrap or Bootstrap()
+    results: list[Result] = []
+    for loaded_measure in resolve_measures(suite, measures, by=by, resample_by=resampling.by):
+        try:
+            units = loaded_measure.units(suite, scores)
+        # An undefined measure gives a result with a reason: the other measures must not be lost.
+        except Undefined as error:
+            results.append(_undefined_result(suite, scores, loaded_measure, resampling, str(error)))
+            continue
+        results.append(_compute_result(suite, scores, loaded_measure, units, None, resampling))
+        if by:
+            results += _measure_groups(suite, scores, loaded_measure, units, by, resampling)
+    return results
+
+
+def resolve_measures(
+    suite: Suite, measures: Sequence[str | Measure], *, by: str | None = None, resample_by: str = ""
+) -> list[Measure]:
+    """Return the requested measures, or those that apply to the suite; raise an error if one does not apply.
+
+    Args:
+        by: The tag to group by, which has to exist on the measures' rows.
+        resample_by: The tag to resample by, likewise.
+    """
+    check_list("measures", measures)
+    requested = [load_measure(item) if isinstance(item, str) else complete_measure(item) for item in measures]
+    for measure in requested:
+        check_measurable(suite, measure)
+    resolved = requested or choose_default_measures(suite)
+    if not resolved:
+        raise MeasureError(
+            f"suite {suite.name!r} has neither contrasts, nor labels of both classes, nor ratings, nor predictions"
+        )
+    for tag in filter(None, (by, resample_by)):
+        for measure in resolved:
+            _check_tag(suite, tag, measure)
+    return resolved
+
+
+def _check_tag(suite: Suite, tag: str, measure: Measure) -> None:
+    """Raise an error for a tag that no row of a measure carries."""
+    row_kind, rows = collect_row_tags(suite, measure)
+    known_tags = sorted({name for tags in rows for name in tags})
+    if tag not in known_tags:
+        raise SuiteError(
+            f"the {row_kind} of suite {suite.name!r} have no tag {tag!r}; they have "
+            f"{', '.join(known_tags) or 'none'}.{suggest_name(tag, known_tags)}"
+        )
+
+
+def _measure_groups(
+    suite: Suite, scores: Scores, measure: Measure, units: Units, by: str, resampling: Bootstrap
+) -> Iterator[Result]:
+    """Yield the result for each value of a tag, and then their mean."""
+    parts = {name: units.take(rows) for name, rows in group_rows(suite, measure, units, by).items()}
+    results = [
+        _compute_result(suite, scores, measure, part, f"{by}={name}", resampling) for name, part in parts.items()
+    ]
+    yield from results
+    if results:
+        yield _macro_average(results, list(parts.values()), len(units), measure, by, resampling)
+
+
+def group_rows(suite: Suite, measure: Measure, units: Units, by: str) -> dict[str, NDArray[np.int64]]:
+    """Return the row numbers of each value of a tag; empty if the measure has no rows, or none with tags."""
+    groups: dict[str, list[int]] = {}
+    for row, tags in enumerate(units.tags):
+        if by in tags:
+            groups.setdefault(tags[by], []).append(row)
+    # The suite's rows have the tag, or _check_tag would have refused it; but a measure may make rows with other tags.
+    if not groups and any(units.tags):
+        known_tags = ", ".join(sorted({name for tags in units.tags for name in tags}))
+        raise SuiteError(f"no row of {measure!r} on suite {suite.name!r} has the tag {by!r}; they have {known_tags}.")
+    return {name: np.array(rows) for name, rows in groups.items()}
+
+
+def _macro_average(
+    results: Sequence[Result], parts: Sequence[Units], n: int, measure: Measure, by: str, resampling: Bootstrap
+) -> Result:
+    """Return the mean of the groups' results, with a note on rows without the tag, which are in no group."""
+    counted = sum(map(len, parts))
+    undefined_groups = [str(result.group) for result in results if result.value is None]
+    # A mean over only the defined groups would compare models on different groups, so one undefined group decides.
+    values = [result.value for result in results if result.value is not None]
+    bounds = Interval() if undefined_groups else bootstrap_macro_interval(measure, parts, resampling)
+    # All fields but these are those of the groups, so the signature of the first group is the template.
+    fields = parse_signature(results[0].signature) | {"group": f"macro({by})", "n": str(counted)}
+    return replace(
+        results[0],
+        group=f"macro({by})",
+        value=None if undefined_groups else float(np.mean(values)),
+        low=bounds.low,
+        high=bounds.high,
+        n=counted,
+        signature=build_signature(fields.pop("measure"), fields),
+        reason=f"undefined for {', '.join(undefined_groups)}" if undefined_groups else None,
+        notes=(*describe_ungrouped_rows(n - counted, by), *_interval_notes(bounds)),
+        units=None,
+    )
+
+
+def describe_ungrouped_rows(rows: int, by: str) -> tuple[str, ...]:
+    """Return a note on the number of rows that are in no group, if there are any."""
+    return (f"{rows} rows without the tag {by!r} are in no group",) if rows else ()
+
+
+def _interval_notes(bounds: Interval) -> tuple[str, ...]:
+    return (bounds.note,) if bounds.note else ()
+
+
+def _compute_result(
+    suite: Suite, scores: Scores, measure: Measure, units: Units, group: str | None, resampling: Bootstrap
+) -> Result:
+    value, bounds, reason = None, Interval(), None
+    # Repeated for every group, the notes would fill the table.
+    notes = (*units.notes, *scores.notes) if group is None else ()
+    try:
+        value = measure.value(units)
+        bounds = bootstrap_interval(measure, units, resampling)
+    except Undefined as error:
+        reason = str(error)
+    return Result(
+        repr(measure),
+        scores.model,
+        scores.reduction,
+        suite.name,
+        group,
+        value,
+        bounds.low,
+        bounds.high,
+        len(units),
+        build_signature(repr(measure), signature_fields(suite, scores, measure, group, len(units), resampling)),
+        reason=reason,
+        notes=(*notes, *_interval_notes(bounds)),
+        units=units,
+    )
+
+
+def _undefined_result(suite: Suite, scores: Scores, measure: Measure, resampling: Bootstrap, reason: str) -> Result:
+    """Return the result of a measure without any rows, such as one of z-scores when all scores are equal."""
+    signature = build_signature(repr(measure), signature_fields(suite, scores, measure, None, 0, resampling))
+    about = repr(measure), scores.model, scores.reduction, suite.name
+    return Result(*about, None, None, None, None, 0, signature, reason=reason, notes=scores.notes)
+
+
+def signature_fields(
+    suite: Suite, scores: Scores, measure: Measure, group: str | None, n: int, resampling: Bootstrap
+) -> Mapping[str, str]:
+    """Return the fields of a signature: everything besides the measure that can change the value."""
+    # Scores from a file have no signature, only the name of the file.
+    fields = {"suite": suite.signature, "model": scores.signature or scores.model}
+    # Whether ratings were standardised changes the values of measures that compare them with a threshold.
+    if measure.needs == "rated contrasts":
+        fields["ratings"] = "z as given" if ratings_are_z(suite) else "standardised(ddof=0)"
+    if group:
+        fields["group"] = group
+    return fields | {"n": str(n), "ci": resampling.signature, "acceptability": __version__}

@@ -1,0 +1,257 @@
+"""Linking functions from log-probabilities to ratings: MORCELA's constants fitted to ratings (Tjuatja et al. 2025).
+
+MORCELA is (l - beta * u + gamma) / n. The beta and gamma whose scores correlate best (Pearson) with ratings
+are those of a linear regression of ratings on l / n, u / n and 1 / n. The fit is evaluated by cross-validation,
+on sentences that the constants were not fitted to, beside SLOR and the plain log-probability.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from acceptability import __version__
+from acceptability.api.scoring import ProgressCallback, as_suite, iter_model_outputs
+from acceptability.errors import MeasureError, ScoreError, Undefined
+from acceptability.measures.correlation import pearson
+from acceptability.measures.rows import check_count, ratings_are_z, require_rated, standardise_ratings
+from acceptability.models import load_model
+from acceptability.reductions import Morcela, compute_unit_logprobs, count_unlisted_units, load_unigrams
+from acceptability.specs import build_signature, format_spec
+from acceptability.types import Floats, ModelOutput, Suite, TokenScores
+
+# The fitted function, and the two baselines that it is compared with.
+LINKS = ("morcela", "slor", "lp")
+
+
+@dataclass(frozen=True)
+class MorcelaFit:
+    """MORCELA fitted to all rated sentences, with its cross-validated correlation with ratings.
+
+    Args:
+        reduction: The reduction with the fitted constants, to score other suites with.
+        correlations: The mean over folds of Pearson's r with ratings within a fold, for "morcela" (fitted
+            on the other folds), "slor" and "lp".
+        by_fold: The correlations within each fold.
+        n: The number of rated sentences.
+        notes: What was left out, and how many units the unigram table lacks.
+    """
+
+    reduction: Morcela
+    correlations: Mapping[str, float]
+    by_fold: Mapping[str, tuple[float, ...]]
+    n: int
+    signature: str
+    notes: tuple[str, ...] = ()
+
+    def row(self) -> dict[str, object]:
+        """Return the fit as one flat row, for JSON and tables."""
+        return {
+            "beta": self.reduction.beta,
+            "gamma": self.reduction.gamma,
+            **{link: self.correlations[link] for link in LINKS},
+            "n": self.n,
+            "reduction": repr(self.reduction),
+            "signature": self.signature,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class _LogprobSums:
+    """Per sentence: the summed log-probabilities of the model and of unigrams, and the number of units."""
+
+    model: Floats
+    unigrams: Floats
+    units: Floats
+
+    def take(self, rows: NDArray[np.bool_]) -> _LogprobSums:
+        return _LogprobSums(self.model[rows], self.unigrams[rows], self.units[rows])
+
+
+def link(
+    suite: Suite | str,
+    models: Sequence[str],
+    unigrams: str,
+    *,
+    group: str = "",
+    folds: int = 10,
+    seed: int = 0,
+    progress: ProgressCallback | None = None,
+) -> dict[str, MorcelaFit]:
+    """Return MORCELA fitted to the ratings of a suite for each model, by the model's spec.
+
+    Args:
+        suite: A suite with ratings, or its name.
+        models: Specs of language models.
+        unigrams: The unigram table: ``wordfreq:en``, or the path of a file.
+        group: The tag whose sentences stay in one fold, such as ``item``; empty if sentences are independent.
+        folds: The number of folds.
+        seed: The seed for shuffling the groups before they are assigned to folds.
+        progress: Called with the model's name, the number of finished queries, and the number of all queries.
+    """
+    suite = as_suite(suite)
+    # Both only for their checks: a wrong tag or a missing table must be reported before the models run.
+    assign_folds(suite, group=group, folds=folds, seed=seed)
+    load_unigrams(unigrams)
+    outputs = {
+        model: {sentence.id: output for sentence, output in iter_model_outputs(suite, model, progress=progress)}
+        for model in models
+    }
+    return {
+        model: fit_morcela(
+            suite, model_outputs, unigrams, group=group, folds=folds, seed=seed, model=load_model(model).signature
+        )
+        for model, model_outputs in outputs.items()
+    }
+
+
+def fit_morcela(
+    suite: Suite,
+    outputs: Mapping[str, ModelOutput],
+    unigrams: str,
+    *,
+    group: str = "",
+    folds: int = 10,
+    seed: int = 0,
+    model: str = "",
+) -> MorcelaFit:
+    """Return MORCELA's constants for a suite with ratings, and their correlation with ratings out of fold.
+
+    Args:
+        suite: A suite with ratings.
+        outputs: The model's output for each sentence id.
+        unigrams: The unigram table: ``wordfreq:en``, or the path of a file.
+        group: The tag whose sentences stay in one fold, such as ``item``; empty if sentences are independent.
+        folds: The number of folds; with fewer folds, each correlation rests on more sentences.
+        seed: The seed for shuffling the groups before they are assigned to folds.
+        model: The signature of the model, which becomes part of the result's.
+    """
+    # First, because it checks the arguments and is fast.
+    fold = assign_folds(suite, group=group, folds=folds, seed=seed)
+    rated_sentences, notes = require_rated(suite, "fit_morcela")
+    ids = [sentence.id for sentence in rated_sentences]
+    human_ratings = standardise_ratings(suite)
+    ratings = np.array([human_ratings[sentence_id] for sentence_id in ids])
+    sums = _sum_logprobs(ids, outputs, unigrams)
+    fold_correlations: dict[str, list[float]] = {name: [] for name in LINKS}
+    # MORCELA is fitted on the other folds, while SLOR and lp have nothing to fit: so all three are compared on
+    # sentences that did not influence them.
+    for number in range(folds):
+        in_fold = fold == number
+        scores = _compute_links(
+            sums.take(in_fold), *fit_beta_gamma(ratings[~in_fold], *_list_columns(sums.take(~in_fold)))
+        )
+        for name in LINKS:
+            fold_correlations[name].append(pearson(scores[name], ratings[in_fold]))
+    # The folds only evaluate the method; the constants to use elsewhere are fitted to all sentences.
+    beta, gamma = fit_beta_gamma(ratings, *_list_columns(sums))
+    reduction = Morcela(unigrams, beta, gamma)
+    return MorcelaFit(
+        reduction,
+        {name: float(np.mean(values)) for name, values in fold_correlations.items()},
+        {name: tuple(values) for name, values in fold_correlations.items()},
+        len(ids),
+        build_signature(
+            format_spec("fit_morcela", {"group": group, "folds": folds, "seed": seed}),
+            {
+                "suite": suite.signature,
+                **({"model": model} if model else {}),
+                "reduction": reduction.signature,
+                "ratings": "z as given" if ratings_are_z(suite) else "standardised(ddof=0)",
+                "n": str(len(ids)),
+                "acceptability": __version__,
+            },
+        ),
+        (*notes, *_note_unlisted_units(ids, outputs, unigrams)),
+    )
+
+
+def assign_folds(suite: Suite, *, group: str = "", folds: int = 10, seed: int = 0) -> NDArray[np.int64]:
+    """Return the fold of each rated sentence; raise an error for impossible folds, before any model runs."""
+    check_count("fit_morcela: folds", folds, 2)
+    check_count("fit_morcela: seed", seed, 0)
+    rated_sentences, _ = require_rated(suite, "fit_morcela")
+    return _assign_group_folds(
+        [sentence.tags.get(group, "") if group else sentence.id for sentence in rated_sentences], group, folds, seed
+    )
+
+
+def _note_unlisted_units(ids: list[str], outputs: Mapping[str, ModelOutput], unigrams: str) -> Iterator[str]:
+    """Yield a note on the number of units that the unigram table does not list."""
+    table = load_unigrams(unigrams)
+    token_scores = [output for sentence_id in ids if isinstance(output := outputs[sentence_id], TokenScores)]
+    unlisted, units = np.sum([count_unlisted_units(output, table) for output in token_scores], axis=0).tolist()
+    if unlisted:
+        yield f"{unlisted} of {units} {table.unit}s are not in {table.signature}"
+
+
+def fit_beta_gamma(ratings: Floats, model: Floats, unigrams: Floats, units: Floats) -> tuple[float, float]:
+    """Return the beta and gamma under which (l - beta * u + gamma) / n correlates best with ratings.
+
+    >>> l, u = np.array([-9.0, -8.0, -20.0, -7.0, -30.0]), np.array([-5.0, -9.0, -16.0, -6.0, -20.0])
+    >>> n = np.array([2.0, 3.0, 4.0, 5.0, 6.0])
+    >>> beta, gamma = fit_beta_gamma((l - 0.5 * u + 3) / n, l, u, n)
+    >>> round(beta, 6), round(gamma, 6)
+    (0.5, 3.0)
+    """
+    predictors = np.column_stack([model / units, unigrams / units, 1 / units])
+    # Pearson's r ignores the mean, so there is no intercept to fit. Standardising the predictors, whose sizes differ by
+    # orders of magnitude, makes the rank that lstsq determines meaningful.
+    centred = predictors - predictors.mean(axis=0)
+    spread = centred.std(axis=0)
+    if not (spread > 0).all():
+        raise Undefined("beta and gamma are undetermined: sentences need different lengths and different words")
+    weights, _, rank, _ = np.linalg.lstsq(centred / spread, ratings - ratings.mean(), rcond=None)
+    if rank < predictors.shape[1]:
+        raise Undefined(f"beta and gamma are undetermined by {len(ratings)} sentences: too few, or too similar")
+    by_model, by_unigrams, by_length = (weights / spread).tolist()
+    # Dividing by this weight gives MORCELA's form, and a negative one would turn the order of the scores round.
+    if not by_model > 0:
+        raise Undefined("ratings do not rise with the model's log-probabilities, so no MORCELA fits them")
+    # Multiplying l/n * a + u/n * b + 1/n * c by 1/a leaves the correlation as it is and gives MORCELA's form.
+    return -by_unigrams / by_model, by_length / by_model
+
+
+def _compute_links(sums: _LogprobSums, beta: float, gamma: float) -> dict[str, Floats]:
+    return {
+        "morcela": (sums.model - beta * sums.unigrams + gamma) / sums.units,
+        "slor": (sums.model - sums.unigrams) / sums.units,
+        "lp": sums.model,
+    }
+
+
+def _list_columns(sums: _LogprobSums) -> tuple[Floats, Floats, Floats]:
+    return sums.model, sums.unigrams, sums.units
+
+
+def _sum_logprobs(ids: list[str], outputs: Mapping[str, ModelOutput], unigrams: str) -> _LogprobSums:
+    table = load_unigrams(unigrams)
+    rows = []
+    for sentence_id in ids:
+        output = outputs.get(sentence_id)
+        if not isinstance(output, TokenScores):
+            problem = "nothing" if output is None else "a classifier's logits"
+            raise ScoreError(f"fit_morcela needs log-probabilities of sentence {sentence_id!r}; there is {problem}")
+        # Sums suffice: MORCELA is linear in the log-probabilities of a sentence.
+        model, single = compute_unit_logprobs(output, table)
+        rows.append((model.sum(), single.sum(), float(len(model))))
+    return _LogprobSums(*np.array(rows, dtype=np.float64).T)
+
+
+def _assign_group_folds(groups: list[str], tag: str, folds: int, seed: int) -> NDArray[np.int64]:
+    """Return the fold of each sentence: groups are sorted, shuffled, and assigned to the folds in turn."""
+    if "" in groups:
+        raise MeasureError(f"cannot make folds by {tag!r}: {groups.count('')} rated sentences lack that tag")
+    # Sorted first, so that the folds do not depend on the order of the sentences.
+    names = np.random.default_rng(seed).permutation(sorted(set(groups)))
+    if len(names) < folds:
+        raise MeasureError(f"{folds} folds need as many groups; there are {len(names)}. Give fewer folds.")
+    fold_of = {str(name): index % folds for index, name in enumerate(names)}
+    folds_of_sentences = np.array([fold_of[group] for group in groups], dtype=np.int64)
+    # Pearson's r within a fold needs two sentences.
+    if np.bincount(folds_of_sentences).min() < 2:
+        raise MeasureError(f"{folds} folds of {len(groups)} sentences: each needs two at least. Give fewer folds.")
+    return folds_of_sentences

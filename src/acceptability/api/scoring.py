@@ -1,0 +1,683 @@
+"""Scoring: from a suite and a model to one number per sentence, or per region of a sentence.
+
+A suite becomes a sequence of distinct queries. The outputs of queries that the model has scored before come from the
+store; the engine runs the model on the others, and their outputs are stored batch by batch, so that an interrupted run
+resumes where it stopped. Reductions then turn the outputs into scores.
+
+Regions are scored from one pass over the whole sentence. A token belongs to the region in which its first character
+that is no space lies, and a region's log-probability is the sum over its tokens. A region without a token of its own
+has the empty sum, 0: its text lies within a token that starts before it (a comma that the tokenizer does not split
+off), or it is punctuation that the model does not read. A region whose words were not scored (the first word, for a
+model without a start token) has no log-probability at all.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import cast, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from acceptability import __version__, registry
+from acceptability.engine import load_engine
+from acceptability.errors import ModelError, QueryError, ScoreError, SpecError, SuiteError, shorten
+from acceptability.models import load_model, set_spec_dtype
+from acceptability.protocols import Engine, Model, Reduction, complete_model
+from acceptability.reductions import LP, LogOdds, find_unigram_reduction
+from acceptability.specs import build_signature
+from acceptability.store.scores import ScoreStore
+from acceptability.suites import load_suite
+from acceptability.text.words import compute_word_logprobs
+from acceptability.types import LabelScores, ModelOutput, Query, Scores, Sentence, Suite, TokenScores
+
+ProgressCallback = Callable[[str, int, int], None]
+"""Called with the model's name, the number of finished queries, and the number of all queries."""
+
+
+def score(
+    suite: Suite | str,
+    model: str | Model,
+    reduce: str | None = None,
+    *,
+    region: str | None = None,
+    engine: str | Engine = "local",
+    progress: ProgressCallback | None = None,
+) -> Scores:
+    """Return one number for each sentence of a suite; outputs stored earlier are not computed again.
+
+    Args:
+        suite: A suite or its name.
+        model: A model or its spec.
+        reduce: The reduction, such as ``slor(unigrams='wordfreq:en')``. By default ``lp`` for
+            a language model and ``log_odds`` for a classifier.
+        region: Score only the region of this name, given the rest of the sentence.
+        engine: Where the model runs: ``local``, or on a cluster, ``ray(address='HOST:PORT')``.
+        progress: Called with the model's name, the number of finished queries, and the number of all queries.
+    """
+    return score_reductions(suite, model, [reduce], region=region, engine=engine, progress=progress)[0]
+
+
+def region_scores(
+    suite: Suite | str, model: str | Model, *, engine: str | Engine = "local", progress: ProgressCallback | None = None
+) -> Scores:
+    """Return the log-probabilities of regions, under ``id#region``, and of whole sentences, under ``id``.
+
+    All come from a single pass over the sentence; a token counts for the region in which it starts.
+    """
+    return score_reductions(suite, model, ["lp"], by_region=True, engine=engine, progress=progress)[0]
+
+
+def score_reductions(
+    suite: Suite | str,
+    model: str | Model,
+    reductions: Sequence[str | None],
+    *,
+    region: str | None = None,
+    by_region: bool = False,
+    engine: str | Engine = "local",
+    progress: ProgressCallback | None = None,
+) -> list[Scores]:
+    """Return the scores of a suite under several reductions, from a single run of the model.
+
+    Args:
+        reductions: Specs of reductions; None is the default reduction of the kind of model.
+        region: Score only the region of this name.
+        by_region: Add the log-probability of each region, under ``id#region``.
+    """
+    suite, model_run = as_suite(suite), _prepare_model_run(model, engine)
+    scorers = [_Scorer(load_reduction(spec) if spec else None, len(suite.sentences)) for spec in reductions]
+    region_collector = RegionScoreCollector(suite) if by_region else None
+    # `closing` runs the generator's cleanup (the engine's workers, the open store) at once if a reduction raises.
+    with closing(_iter_outputs(model_run, suite, region, progress)) as batches:
+        # Outputs are reduced as they arrive and dropped; keeping them for a large suite would fill the memory.
+        for batch in batches:
+            for scorer in scorers:
+                scorer.add_batch(batch)
+            if region_collector:
+                region_collector.add_batch(batch)
+    region_suffix = f"#{region}" if region else ""
+    ids = [sentence.id for sentence in suite.sentences]
+    signature = model_run.model.signature
+    all_scores = [scorer.make_scores(ids, model_run.name, signature, region_suffix) for scorer in scorers]
+    return [region_collector.merge_into(scores) for scores in all_scores] if region_collector else all_scores
+
+
+def iter_model_outputs(
+    suite: Suite | str,
+    model: str | Model,
+    *,
+    region: str | None = None,
+    engine: str | Engine = "local",
+    progress: ProgressCallback | None = None,
+) -> Iterator[tuple[Sentence, ModelOutput]]:
+    """Yield each sentence of a suite with the model's output, once for each rival if the model needs one."""
+    suite, model_run = as_suite(suite), _prepare_model_run(model, engine)
+    # Outputs arrive in the order of the batches, which are sorted by length, and are returned in the suite's order.
+    outputs: dict[int, list[ModelOutput]] = {}
+    for batch in _iter_outputs(model_run, suite, region, progress):
+        for sentence_index, output in batch:
+            outputs.setdefault(sentence_index, []).append(output)
+    for sentence_index, sentence in enumerate(suite.sentences):
+        yield from ((sentence, output) for output in outputs[sentence_index])
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """The score of one sentence, with the model's output."""
+
+    text: str
+    score: float
+    output: ModelOutput
+
+    def token_surprisals(self) -> list[tuple[str, float]]:
+        """Return each token as it stands in the text, with its surprisal in bits; empty for a classifier."""
+        if not isinstance(self.output, TokenScores):
+            return []
+        return [
+            # A token without characters of its own, such as an end token, is shown by its name in the vocabulary.
+            (self.output.text[start:end].strip() or token, -float(logprob) / math.log(2))
+            for token, (start, end), logprob in zip(
+                self.output.tokens, self.output.offsets, self.output.logprobs.tolist(), strict=True
+            )
+        ]
+
+    def row(self) -> dict[str, object]:
+        """Return the judgement as one row, for JSON: with tokens, or with a classifier's logits."""
+        row: dict[str, object] = {"text": self.text, "score": self.score}
+        if isinstance(self.output, LabelScores):
+            return row | {"logits": list(self.output.logits)}
+        return row | {"tokens": [{"token": token, "surprisal_bits": bits} for token, bits in self.token_surprisals()]}
+
+    @property
+    def said(self) -> ModelOutput:
+        """An alias of ``output``, its older name, kept for one release."""
+        return self.output
+
+
+def judge(
+    sentences: Sequence[str], model: str | Model, reduce: str | None = None, *, progress: ProgressCallback | None = None
+) -> list[Judgement]:
+    """Return the score of each sentence, with the model's output.
+
+    Args:
+        sentences: Plain texts; outputs are stored under the text, as for suites.
+        model: A model or its spec.
+        reduce: The reduction; by default ``lp`` for a language model and ``log_odds`` for a classifier.
+
+    >>> first, second = judge(["Cats sleep.", "Cats sleep sleep."], "uniform")
+    >>> first.score > second.score
+    True
+    """
+    check_list("sentences", sentences)
+    suite = Suite("judge", tuple(Sentence(str(number), text) for number, text in enumerate(sentences, start=1)))
+    reducer = load_reduction(reduce) if reduce else None
+    return [
+        Judgement(sentence.text, (reducer or _default_reduction(output))(output), output)
+        for sentence, output in iter_model_outputs(suite, model, progress=progress)
+    ]
+
+
+def find_best_judgement(judgements: Sequence[Judgement]) -> int | None:
+    """Return the index of the sentence with the highest score; None if it is tied, or for a single sentence.
+
+    >>> find_best_judgement(judge(["Cats sleep.", "Cats sleep sleep."], "uniform"))
+    0
+    """
+    best_score = max(judgement.score for judgement in judgements)
+    indices = [index for index, judgement in enumerate(judgements) if judgement.score == best_score]
+    return indices[0] if len(judgements) > 1 and len(indices) == 1 else None
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreRows:
+    """Scores as flat rows, for JSON and tables, with the signature of the run."""
+
+    rows: list[dict[str, object]]
+    signature: str
+
+
+def score_rows(
+    suite: Suite | str,
+    model: str | Model,
+    reduce: str | None = None,
+    *,
+    per: str = "sentence",
+    region: str | None = None,
+    engine: str | Engine = "local",
+    progress: ProgressCallback | None = None,
+) -> ScoreRows:
+    """Return the scores of a suite as rows: one per sentence, or the model's output itself in smaller parts.
+
+    Args:
+        suite: A suite or its name.
+        model: A model or its spec.
+        reduce: The reduction; only for rows per sentence.
+        per: "sentence", "token", "word" or "region". Words and regions have surprisals in bits too.
+        region: Score only the region of this name; only for rows per sentence.
+        engine: Where the model runs.
+        progress: Called with the model's name, the number of finished queries, and the number of all queries.
+
+    >>> suite = Suite("mine", (Sentence("a", "Cats sleep."),))
+    >>> [(row["word"], row["start"], row["end"]) for row in score_rows(suite, "uniform", per="word").rows]
+    [('Cats', 0, 4), ('sleep.', 5, 11)]
+    """
+    suite = as_suite(suite)
+    if per == "sentence":
+        scores = score(suite, model, reduce, region=region, engine=engine, progress=progress)
+        rows: list[dict[str, object]] = [
+            {"sentence_id": sentence.id, "text": sentence.text, "score": scores[sentence.id]}
+            for sentence in suite.sentences
+        ]
+        model_signature = scores.signature
+    else:
+        build_rows = _ROW_BUILDERS[per]
+        rows = [
+            row
+            for sentence, output in iter_model_outputs(suite, model, engine=engine, progress=progress)
+            for row in build_rows(sentence, output)
+        ]
+        model_signature = as_model(model)[1].signature
+    fields = {"suite": suite.signature, "model": model_signature, "acceptability": __version__}
+    return ScoreRows(rows, build_signature("score", fields))
+
+
+def _build_token_rows(sentence: Sentence, output: ModelOutput) -> list[dict[str, object]]:
+    """Return a row per token, or per label for a classifier, which scores no tokens."""
+    shared: dict[str, object] = {"sentence_id": sentence.id}
+    if isinstance(output, LabelScores):
+        labels = ("unacceptable", "acceptable")
+        return [shared | {"label": label, "logit": logit} for label, logit in zip(labels, output.logits, strict=True)]
+    return [
+        shared | {"token": token, "start": start, "end": end, "logprob": float(logprob)}
+        for token, (start, end), logprob in zip(output.tokens, output.offsets, output.logprobs.tolist(), strict=True)
+    ]
+
+
+def _build_word_rows(sentence: Sentence, output: ModelOutput) -> list[dict[str, object]]:
+    if isinstance(output, LabelScores):
+        raise SpecError("--words: a classifier has no scores of single words; omit the option")
+    return [
+        {
+            "sentence_id": sentence.id,
+            "word": word.text,
+            "start": word.span[0],
+            "end": word.span[1],
+            # None for a word that was not scored, such as the first word of a model without a start token.
+            "logprob": word.logprob,
+            "surprisal_bits": None if word.logprob is None else -word.logprob / math.log(2),
+        }
+        for word in compute_word_logprobs(output)
+    ]
+
+
+def _build_region_rows(sentence: Sentence, output: ModelOutput) -> list[dict[str, object]]:
+    if isinstance(output, LabelScores):
+        raise SpecError("--regions: a classifier has no scores of regions; omit the option")
+    if not sentence.regions:
+        raise SpecError(f"--regions: sentence {sentence.id!r} has no regions; omit the option")
+    logprobs = region_logprobs(sentence, output)
+    return [
+        {
+            "sentence_id": f"{sentence.id}#{name}",
+            "text": sentence.text[start:end],
+            "start": start,
+            "end": end,
+            "score": logprobs.get(name),
+            "surprisal_bits": -logprobs[name] / math.log(2) if name in logprobs else None,
+        }
+        for name, (start, end) in sentence.regions.items()
+    ]
+
+
+_ROW_BUILDERS: dict[str, Callable[[Sentence, ModelOutput], list[dict[str, object]]]] = {
+    "token": _build_token_rows,
+    "word": _build_word_rows,
+    "region": _build_region_rows,
+}
+
+
+def load_reduction(text: str) -> Reduction:
+    """Return the reduction of a spec; raise an error if its unigram table cannot be read."""
+    reduction: Reduction = registry.make("reduction", text)
+    # The signature includes the table's hash, so that a missing table is an error now and not after hours of scoring.
+    _ = reduction.signature
+    return reduction
+
+
+def check_list(name: str, argument: object) -> None:
+    """Raise an error for a single string where a list is expected, since Python would iterate over its characters."""
+    # A string is a sequence of strings too, so a type checker does not catch this.
+    if isinstance(argument, str):
+        raise SpecError(f"{name} is the text {shorten(argument)!r}; expected a list of texts: [{shorten(argument)!r}]")
+
+
+def as_model(model: str | Model) -> tuple[str, Model]:
+    """Return a model's name in tables and the model, loaded if it was given as a spec."""
+    return (model, load_model(model)) if isinstance(model, str) else (model.signature, complete_model(model))
+
+
+def as_engine(engine: str | Engine) -> Engine:
+    """Return an engine, created if it was given as a spec."""
+    return load_engine(engine) if isinstance(engine, str) else engine
+
+
+def as_suite(suite: Suite | str) -> Suite:
+    """Return a suite, loaded if it was given as a name."""
+    return load_suite(suite) if isinstance(suite, str) else suite
+
+
+def _default_reduction(output: ModelOutput) -> Reduction:
+    return LogOdds() if isinstance(output, LabelScores) else LP()
+
+
+class _Scorer:
+    """Reduces model outputs to scores by one reduction, and counts the units that its unigram table lacks.
+
+    A sentence that was weighed against several rivals gets the mean of its scores.
+    """
+
+    def __init__(self, reduction: Reduction | None, sentences: int) -> None:
+        self.reduction = reduction
+        # NaN marks a sentence without a score so far. It cannot be a score, since Scores accepts finite numbers only.
+        self.values = array("d", [math.nan]) * sentences
+        self.repeated_values: dict[int, list[float]] = {}
+        self.unlisted = self.units = 0
+
+    def add_batch(self, batch: Sequence[tuple[int, ModelOutput]]) -> None:
+        """Add a batch of (sentence index, output)."""
+        # Only an output shows whether the model is a classifier, so the default reduction is chosen at the first batch.
+        values, reduction = self.values, self.reduction or _default_reduction(batch[0][1])
+        self.reduction = reduction
+        for sentence_index, output in batch:
+            value = reduction(output)
+            if not math.isnan(values[sentence_index]):
+                self.repeated_values.setdefault(sentence_index, [values[sentence_index]]).append(value)
+            values[sentence_index] = value
+        if unigram_reduction := find_unigram_reduction(reduction):
+            for _, output in batch:
+                unlisted, units = unigram_reduction.count_unlisted(output)
+                self.unlisted += unlisted
+                self.units += units
+
+    def make_scores(self, ids: Sequence[str], model: str, signature: str, region_suffix: str) -> Scores:
+        assert self.reduction is not None
+        return Scores(
+            {name: self._mean_score(sentence_index) for sentence_index, name in enumerate(ids)},
+            model,
+            reduction=repr(self.reduction) + region_suffix,
+            signature=f"{signature}.{self.reduction.signature}{region_suffix}",
+            notes=self._make_notes(),
+        )
+
+    def _mean_score(self, sentence_index: int) -> float:
+        values = self.repeated_values.get(sentence_index)
+        # fsum is exact, so the mean does not depend on the order in which the batches arrive.
+        return math.fsum(values) / len(values) if values else self.values[sentence_index]
+
+    def _make_notes(self) -> tuple[str, ...]:
+        unigram_reduction = find_unigram_reduction(self.reduction) if self.reduction else None
+        if not self.unlisted or not unigram_reduction:
+            return ()
+        table = unigram_reduction.table
+        # A table in another language or tokenization would still give finite, meaningless scores.
+        if self.unlisted == self.units:
+            raise ScoreError(f"{table.signature} lists none of the {self.units} {table.unit}s of the suite")
+        return (f"{self.unlisted} of {self.units} {table.unit}s are not in {table.signature}",)
+
+
+@dataclass(frozen=True)
+class _ModelRun:
+    """A model with its name in tables, its spec (None for an object built in Python) and its engine."""
+
+    name: str
+    model: Model
+    spec: str | None
+    engine: Engine
+
+    def iter_answers(
+        self, queries: Sequence[Query], is_known: Callable[[int], bool]
+    ) -> Generator[list[tuple[int, ModelOutput]], None, None]:
+        return self.engine.answers(self.model, self.spec, queries, is_known)
+
+
+def _prepare_model_run(model: str | Model, engine: str | Engine) -> _ModelRun:
+    return _ModelRun(*as_model(model), model if isinstance(model, str) else None, as_engine(engine))
+
+
+def _iter_outputs(
+    model_run: _ModelRun, suite: Suite, region: str | None, progress: ProgressCallback | None
+) -> Generator[list[tuple[int, ModelOutput]], None, None]:
+    """Yield batches of (sentence index, output): first the stored outputs, then those that the model computes."""
+    queries = SuiteQueries(suite, region, against_rivals=model_run.model.needs_rival)
+    signature, name = model_run.model.signature, model_run.name
+    # One byte per query, where a set of indices would take dozens.
+    is_known = bytearray(len(queries))
+    with ScoreStore() as store:
+        # Stored outputs do not repeat the text of their query, so the store gets a function that returns it.
+        for query_index, output in store.iter_known(signature, queries.keys, lambda index: queries[index].text):
+            is_known[query_index] = True
+            yield [(sentence, output) for sentence in queries.sentence_indices(query_index)]
+        done = sum(is_known)
+        _report_progress(progress, name, done, len(queries))
+        # Returns before the engine asks the model to encode anything, which would load its tokenizer and weights.
+        if all(is_known):
+            return
+        try:
+            with closing(model_run.iter_answers(queries, cast(Callable[[int], bool], is_known.__getitem__))) as batches:
+                for batch in batches:
+                    # Stored before they are reduced, so that an error or a killed process loses one batch at most.
+                    store.add(signature, [(queries.keys[index], output) for index, output in batch])
+                    yield [
+                        (sentence, output) for index, output in batch for sentence in queries.sentence_indices(index)
+                    ]
+                    done += len(batch)
+                    _report_progress(progress, name, done, len(queries))
+        # Users know the ids of their sentences, but not the indices of deduplicated queries.
+        except QueryError as error:
+            raise _query_error_in_sentence(
+                error, suite.sentences[queries.sentence_indices(error.index)[0]], name
+            ) from error
+
+
+def _query_error_in_sentence(error: QueryError, sentence: Sentence, model: str) -> ModelError:
+    return ModelError(f"{model} cannot score sentence {sentence.id!r} ({shorten(sentence.text)!r}): {error.problem}.")
+
+
+def _report_progress(progress: ProgressCallback | None, name: str, done: int, total: int) -> None:
+    if progress:
+        progress(name, done, total)
+
+
+_KEY_BYTES = 16
+
+
+class SuiteQueries(Sequence[Query]):
+    """The distinct queries of a suite, in the order of their first occurrence, built on access.
+
+    Args:
+        region: The name of the region to score; None for whole sentences.
+        against_rivals: Pair each sentence with each of those that it is contrasted with.
+    """
+
+    # Only a 16-byte key and a few integers per sentence are held, in arrays. For the largest suites, a Query object for
+    # every sentence would take far more memory, and building one again is cheap.
+
+    def __init__(self, suite: Suite, region: str | None = None, *, against_rivals: bool = False) -> None:
+        self._suite, self._region = suite, region
+        self._rival_pairs = _pair_rivals(suite) if against_rivals else None
+        count = len(self._rival_pairs) if self._rival_pairs is not None else len(suite.sentences)
+        joined = b"".join(self._query_at(index).key for index in range(count))
+        keys = np.frombuffer(joined, dtype=f"S{_KEY_BYTES}")
+        # np.unique sorts by key; `order` restores the order of first occurrence, and `rank` is its inverse.
+        _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        self._first_index = first[order]
+        rank = np.empty_like(order)
+        rank[order] = np.arange(len(order))
+        # The sentences of all queries in one array, grouped by query, with the start of each group: a list of lists
+        # would take far more memory. A stable sort keeps the sentences of a query in the order of the suite.
+        grouped = np.argsort(rank[inverse], kind="stable")
+        self._sentences = array(
+            "q", (grouped if self._rival_pairs is None else self._rival_pairs[grouped, 0]).astype("i8").tobytes()
+        )
+        counts = np.bincount(rank[inverse], minlength=len(order))
+        self._group_starts = array("q", np.append(0, np.cumsum(counts)).astype("i8").tobytes())
+        self.keys = _QueryKeys(joined, self._first_index)
+
+    def __len__(self) -> int:
+        return len(self._first_index)
+
+    @overload
+    def __getitem__(self, index: int) -> Query: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Query]: ...
+    def __getitem__(self, index: int | slice) -> Query | list[Query]:
+        if isinstance(index, slice):
+            return [self._query_at(first_index) for first_index in self._first_index[index].tolist()]
+        return self._query_at(int(self._first_index[index]))
+
+    def _query_at(self, index: int) -> Query:
+        """Return a query by its index before duplicates are removed."""
+        if self._rival_pairs is None:
+            return _make_query(self._suite.sentences[index], self._region)
+        sentence, rival = (self._suite.sentences[sentence_index] for sentence_index in self._rival_pairs[index])
+        return replace(_make_query(sentence, self._region), rival=rival.text)
+
+    def sentence_indices(self, query_index: int) -> list[int]:
+        """Return the indices of the sentences that give the query at an index."""
+        return self._sentences[self._group_starts[query_index] : self._group_starts[query_index + 1]].tolist()
+
+
+class _QueryKeys(Sequence[bytes]):
+    """The keys of the queries, in the same order."""
+
+    # The bytes are sliced rather than read from the NumPy array, since NumPy strips trailing zero bytes from strings.
+
+    def __init__(self, joined: bytes, first: NDArray[np.int64]) -> None:
+        self._key_bytes, self._first_index = joined, first
+
+    def __len__(self) -> int:
+        return len(self._first_index)
+
+    @overload
+    def __getitem__(self, index: int) -> bytes: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[bytes]: ...
+    def __getitem__(self, index: int | slice) -> bytes | list[bytes]:
+        if isinstance(index, slice):
+            return [self[position] for position in range(*index.indices(len(self)))]
+        start = _KEY_BYTES * int(self._first_index[index])
+        return self._key_bytes[start : start + _KEY_BYTES]
+
+
+def _pair_rivals(suite: Suite) -> NDArray[np.int64]:
+    """Return rows of (sentence index, index of a sentence that it is contrasted with); every sentence needs one."""
+    index_of_id = {sentence.id: sentence_index for sentence_index, sentence in enumerate(suite.sentences)}
+    pairs = [(index_of_id[contrast.better], index_of_id[contrast.worse]) for contrast in suite.contrasts]
+    # Both directions: each sentence is weighed against the other, and gets a score of its own.
+    rival_pairs = sorted(pairs + [(worse, better) for better, worse in pairs])
+    if unpaired := sorted(set(range(len(suite.sentences))) - {sentence_index for sentence_index, _ in rival_pairs}):
+        raise SuiteError(
+            f"suite {suite.name!r}: sentence {suite.sentences[unpaired[0]].id!r} is in no contrast, and the model "
+            "weighs each sentence against another. Use a method that judges single sentences, or remove such "
+            "sentences."
+        )
+    return np.array(rival_pairs, np.int64)
+
+
+def _make_query(sentence: Sentence, region: str | None) -> Query:
+    context = sentence.tags.get("context", "")
+    if region is None:
+        return Query(sentence.text, context)
+    if region not in sentence.regions:
+        region_names = ", ".join(sentence.regions) or "none"
+        raise SuiteError(f"sentence {sentence.id!r} has no region {region!r}; its regions: {region_names}")
+    return Query(sentence.text, context, sentence.regions[region])
+
+
+def region_logprobs(sentence: Sentence, token_scores: TokenScores) -> dict[str, float]:
+    """Return the log-probability of each region that was scored, in nats.
+
+    >>> import numpy as np
+    >>> sentence = Sentence("a", "Cats sleep.", regions={"1": (0, 4), "2": (5, 11)})
+    >>> token_scores = TokenScores("Cats sleep.", ("C", "ats", " sleep", "."), ((0, 1), (1, 4), (4, 10), (10, 11)),
+    ...     np.array([-1.0, -2.0, -3.0, -4.0], np.float32))
+    >>> region_logprobs(sentence, token_scores)
+    {'1': -3.0, '2': -7.0}
+    """
+    return {name: math.fsum(logprobs) for name, logprobs in region_token_logprobs(sentence, token_scores).items()}
+
+
+def region_token_logprobs(sentence: Sentence, token_scores: TokenScores) -> dict[str, list[float]]:
+    """Return the log-probabilities of the tokens that start in each region, for regions whose words were scored.
+
+    A token without characters of its own, such as an end token, belongs to no region.
+    """
+    token_starts = [
+        (_skip_spaces(token_scores.text, start), end, logprob)
+        for (start, end), logprob in zip(token_scores.offsets, token_scores.logprobs.tolist(), strict=True)
+        if start < end
+    ]
+    return {
+        name: [logprob for token_start, _, logprob in token_starts if start <= token_start < stop]
+        for name, (start, stop) in sentence.regions.items()
+        # A region that no token overlaps was not scored, unless it is punctuation, which some models do not read.
+        if any(token_start < stop and end > start for token_start, end, _ in token_starts)
+        or not any(map(str.isalnum, token_scores.text[start:stop]))
+    }
+
+
+def _skip_spaces(text: str, start: int) -> int:
+    """Return where a token's own text starts; a token of spaces alone starts with the next word."""
+    while start < len(text) and text[start].isspace():
+        start += 1
+    return start
+
+
+class RegionScoreCollector:
+    """Collects region scores batch by batch, and adds them to sentence scores under the keys ``id#region``."""
+
+    def __init__(self, suite: Suite) -> None:
+        self._sentences = suite.sentences
+        self._values: dict[str, float] = {}
+        self._without_tokens = 0
+
+    def add_batch(self, batch: Sequence[tuple[int, ModelOutput]]) -> None:
+        """Add a batch of (sentence index, output)."""
+        for sentence_index, output in batch:
+            sentence = self._sentences[sentence_index]
+            # Without this check, the loop would fail on a missing attribute instead of a message.
+            if isinstance(output, LabelScores):
+                raise ScoreError(
+                    f"{shorten(sentence.text)!r}: a classifier has no scores of regions. Use a language model."
+                )
+            for name, logprobs in region_token_logprobs(sentence, output).items():
+                self._values[f"{sentence.id}#{name}"] = math.fsum(logprobs)
+                self._without_tokens += not logprobs
+
+    def merge_into(self, scores: Scores) -> Scores:
+        """Return scores with those of regions among them."""
+        # A surprisal of 0 looks like a perfectly predicted region, so its other cause has to be stated.
+        note = f"{self._without_tokens} regions have no token of their own, so their surprisal is 0"
+        notes = (*scores.notes, note) if self._without_tokens else scores.notes
+        return replace(scores, values={**scores.values, **self._values}, notes=notes)
+
+
+# The first is the reference to which the others are compared.
+PRECISIONS = ("float32", "bfloat16", "float16")
+
+
+@dataclass(frozen=True)
+class PrecisionDifference:
+    """The differences between a suite's scores in two floating-point precisions.
+
+    Args:
+        dtype: The precision, compared with ``against``.
+        largest: The largest absolute difference of a score, which is that of ``sentence``.
+        mean: The mean absolute difference.
+        changed: The number of contrasts whose preferred sentence changes, out of ``contrasts``.
+    """
+
+    dtype: str
+    against: str
+    largest: float
+    sentence: str
+    mean: float
+    changed: int
+    contrasts: int
+
+
+def compare_precisions(
+    suite: Suite | str,
+    model: str,
+    reduce: str | None = None,
+    *,
+    dtypes: Sequence[str] = PRECISIONS[1:],
+    against: str = PRECISIONS[0],
+    progress: ProgressCallback | None = None,
+) -> list[PrecisionDifference]:
+    """Return the differences between a suite's scores in each precision and those in float32."""
+    suite = as_suite(suite)
+    ids = [sentence.id for sentence in suite.sentences]
+    base = score(suite, set_spec_dtype(model, against), reduce, progress=progress)
+    differences = []
+    for dtype in dtypes:
+        # The precision is part of the spec and so of the signature, which keeps stored outputs apart.
+        other = score(suite, set_spec_dtype(model, dtype), reduce, progress=progress)
+        gaps = np.abs(other.of(ids) - base.of(ids))
+        changed = sum(
+            (base[contrast.better] > base[contrast.worse]) != (other[contrast.better] > other[contrast.worse])
+            for contrast in suite.contrasts
+        )
+        worst = int(gaps.argmax())
+        differences.append(
+            PrecisionDifference(
+                dtype, against, float(gaps[worst]), ids[worst], float(gaps.mean()), changed, len(suite.contrasts)
+            )
+        )
+    return differences

@@ -1,0 +1,305 @@
+"""What the commands share: options that mean the same everywhere, and output.
+
+Data goes to stdout, where a program may read it; messages and progress go to stderr. Texts come from files of others
+and may contain the control sequences of a terminal, so everything that is meant for people is escaped.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
+from inspect import signature
+from typing import Annotated, NoReturn
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from acceptability import registry
+from acceptability.api.scoring import ProgressCallback
+from acceptability.engine import load_engine
+from acceptability.errors import SpecError, escape_control_chars, to_one_line
+from acceptability.protocols import Engine
+from acceptability.report.terminal import add_row, make_titled_table, to_plain_text
+from acceptability.specs import format_spec, parse_spec
+from acceptability.stats.bootstrap import Bootstrap
+from acceptability.store.runs import RunRow, SavedRun, save_run
+from acceptability.suites import load_suite
+from acceptability.suites.notation import read_marks
+from acceptability.types import Suite
+
+SuiteArgument = Annotated[str, typer.Argument(help="A suite of the catalog, a file, or hf:OWNER/NAME.")]
+AllowOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow",
+        metavar="WHAT",
+        help="What the file may open outside its folder: hub, remote:HOST, plugin:NAME or a path. Repeatable.",
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+ModelsOption = Annotated[
+    list[str], typer.Option("--model", "-m", help="A model: KIND:PATH(option=value), or a name. Repeatable.")
+]
+ReductionsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--reduce",
+        "-r",
+        help="A reduction, such as lp, mean_lp or slor(…). Repeatable. Default: lp, or log_odds for classifiers.",
+    ),
+]
+MeasuresOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--measure",
+        "-M",
+        help="A measure, such as PairAccuracy or ADC(delta=0.5). Repeatable. Default: those that apply to the suite.",
+    ),
+]
+ByOption = Annotated[
+    str | None, typer.Option("--by", help="Also report each value of this tag by itself, with their macro mean.")
+]
+DtypeOption = Annotated[
+    str | None, typer.Option("--dtype", help="The floating-point precision: float32 (default), bfloat16 or float16.")
+]
+RegionOption = Annotated[
+    str | None, typer.Option("--region", help="Score only this region of each sentence, given the rest of it.")
+]
+EngineOption = Annotated[
+    str,
+    typer.Option(
+        "--engine", help="Where models run: local, or ray for a cluster; ray(workers=8) sets the number of workers."
+    ),
+]
+AddressOption = Annotated[
+    str | None,
+    typer.Option("--address", help="The address of the Ray cluster, HOST:PORT, or auto for one on this machine."),
+]
+SuiteColumnsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--columns",
+        "--suite-columns",
+        help="For a table: its columns by meaning, MEANING=COLUMN,… such as text=Sentence.",
+    ),
+]
+MarksOption = Annotated[
+    str | None,
+    typer.Option("--marks", help="For a .txt file of examples: the labels of judgement marks, such as ?=1,#=drop."),
+]
+PartialOption = Annotated[
+    bool,
+    typer.Option("--partial", help="Leave sentences that a file of scores lacks out of the results, and say how many."),
+]
+WhereOption = Annotated[
+    list[str] | None,
+    typer.Option("--where", help="Only the part of the suite with this value of a tag: TAG=VALUE. Repeatable."),
+]
+ResamplesOption = Annotated[
+    int, typer.Option("--resamples", help="The number of bootstrap resamples for the intervals; 0 for no intervals.")
+]
+ResampleByOption = Annotated[
+    str,
+    typer.Option(
+        "--resample-by", help="Resample the values of this tag (clusters), such as item, instead of single rows."
+    ),
+]
+IntervalOption = Annotated[
+    str,
+    typer.Option(
+        "--interval", help="The kind of bootstrap interval: percentile, or bca, corrected for bias and skewness."
+    ),
+]
+SeedOption = Annotated[int, typer.Option("--seed", help="The seed of the resampling.")]
+
+# A table that is piped into a file or a pager has no terminal to fit into. Rich would assume 80 columns and fold cells.
+_WIDTH_WITHOUT_TERMINAL = 220
+
+
+def fail(message: str) -> NoReturn:
+    """Print an error as one line on stderr and exit with status 1."""
+    print("error: " + to_one_line(message), file=sys.stderr)
+    sys.exit(1)
+
+
+def print_message(message: str) -> None:
+    """Print a message for people on stderr."""
+    # Not wrapped and without markup: a signature or a path must be one line that can be copied, brackets included.
+    Console(stderr=True, highlight=False, soft_wrap=True).print(
+        escape_control_chars(message), markup=False, emoji=False
+    )
+
+
+def print_line(line: str) -> None:
+    """Print a line for people on stdout, with control characters escaped."""
+    print(escape_control_chars(line))
+
+
+def print_data(text: str) -> None:
+    """Print data unchanged to a file or a pipe; on a terminal, control characters are escaped."""
+    sys.stdout.write(escape_control_chars(text) if sys.stdout.isatty() else text)
+
+
+def print_json(data: object) -> None:
+    """Print data as JSON."""
+    # In ASCII, so that no encoding of the terminal or of the pipe can fail on a character. NaN is not JSON.
+    print(json.dumps(data, ensure_ascii=True, indent=1, allow_nan=False))
+
+
+def print_table(table: Table) -> None:
+    """Print a table, as wide as the terminal, or without a terminal wide enough to fold no cell."""
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=_WIDTH_WITHOUT_TERMINAL)
+    console.print(table)
+
+
+def print_rows(header: Sequence[str], rows: Sequence[Mapping[str, object]]) -> None:
+    """Print rows as a table; None is an empty cell."""
+    table = make_titled_table(None)
+    for name in header:
+        table.add_column(to_plain_text(name))
+    for row in rows:
+        add_row(table, *("" if row[name] is None else str(row[name]) for name in header))
+    print_table(table)
+
+
+def print_registered(kind: str, as_json: bool) -> None:
+    """Print everything that is registered of a kind: names, options and descriptions."""
+    rows = [
+        {
+            "name": name,
+            "options": ", ".join(
+                option if parameter.default is parameter.empty else f"{option}={parameter.default!r}"
+                for option, parameter in signature(registered).parameters.items()
+            ),
+            "what it is": str(registered.__doc__).strip().splitlines()[0],
+        }
+        for name, registered in ((name, registry.find(kind, name)) for name in registry.names(kind))
+    ]
+    if as_json:
+        print_json(rows)
+    else:
+        print_rows(["name", "options", "what it is"], rows)
+
+
+def read_columns(text: str | None) -> dict[str, str]:
+    """Return the names of columns by their meaning, as given in an option.
+
+    >>> read_columns("id=gramm_id,score=slor")
+    {'id': 'gramm_id', 'score': 'slor'}
+    """
+    columns: dict[str, str] = {}
+    for part in text.split(",") if text else []:
+        meaning, equals, column = part.partition("=")
+        if not (meaning.strip() and equals and column.strip()):
+            raise SpecError(f"cannot read --columns {text!r}: write MEANING=COLUMN,MEANING=COLUMN")
+        if meaning.strip() in columns:
+            raise SpecError(f"cannot read --columns {text!r}: {meaning.strip()} comes twice")
+        columns[meaning.strip()] = column.strip()
+    return columns
+
+
+def read_where(texts: Sequence[str] | None) -> dict[str, str]:
+    """Return the values of tags that ``--where`` asks for.
+
+    >>> read_where(["phenomenon=npi", "item=1"])
+    {'phenomenon': 'npi', 'item': '1'}
+    """
+    where: dict[str, str] = {}
+    for text in texts or ():
+        tag, equals, value = text.partition("=")
+        if not (tag and equals):
+            raise SpecError(f"cannot read --where {text!r}: write TAG=VALUE")
+        if where.setdefault(tag, value) != value:
+            raise SpecError(f"--where has two values of {tag!r}, {where[tag]!r} and {value!r}: choose one")
+    return where
+
+
+def load_cli_suite(name: str, columns: str | None = None, marks: str | None = None) -> Suite:
+    """Return a suite, read with the columns and marks that were given as options."""
+    return load_suite(name, columns=read_columns(columns), marks=read_marks(marks) if marks else None)
+
+
+def load_cli_engine(name: str, address: str | None) -> Engine:
+    """Return the engine of ``--engine``, at the address of ``--address``.
+
+    >>> load_cli_engine("local", None)
+    Local()
+    """
+    if address is None:
+        return load_engine(name)
+    spec = parse_spec(name)
+    if spec.name != "ray":
+        raise SpecError(f"--address {address} is of a Ray cluster, but the engine is {name}: add --engine ray")
+    if spec.args or "address" in spec.options:
+        raise SpecError(f"--engine {name} has an address already: omit --address")
+    return load_engine(format_spec("ray", {**spec.options, "address": address}))
+
+
+def make_bootstrap(resamples: int, by: str, seed: int, method: str = "percentile") -> Bootstrap:
+    """Return the bootstrap of the options ``--resamples``, ``--resample-by``, ``--seed`` and ``--interval``."""
+    return Bootstrap(resamples=resamples, by=by, seed=seed, method=method)
+
+
+def record_run(
+    command: str, rows: Sequence[RunRow], signatures: Iterable[str], units: Iterable[RunRow] = ()
+) -> SavedRun:
+    """Save the results of a command as a run, print where, and return the run.
+
+    Args:
+        command: The name of the command.
+        rows: The results.
+        signatures: The signatures of the results.
+        units: The rows that the results are computed from.
+    """
+    run = save_run(command, join_arguments(), rows, units, signatures)
+    print_message(f"run {run.id} saved in {run.folder}")
+    return run
+
+
+def join_arguments() -> str:
+    """Return the command line as it was typed, for the record of a run."""
+    # Arguments that are no UTF-8 arrive as surrogates, which no file of ours could be written with.
+    return shlex.join(sys.argv[1:]).encode("utf-8", "backslashreplace").decode()
+
+
+@contextmanager
+def show_progress() -> Iterator[ProgressCallback]:
+    """Show a progress bar for each model on stderr; yield the callback that updates it."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("queries"),
+        TimeRemainingColumn(),
+    )
+    progress = Progress(*columns, console=Console(stderr=True))
+    # A model that scores two suites of different size gets two bars.
+    tasks: dict[tuple[str, int], TaskID] = {}
+
+    def update_bar(name: str, done: int, total: int) -> None:
+        # Started at the first report, so that no empty bar flickers while models load, or if nothing is scored.
+        progress.start()
+        task = tasks.get((name, total))
+        if task is None:
+            # Specs contain brackets, which Rich would take for its markup.
+            task = tasks[name, total] = progress.add_task(escape_control_chars(name).replace("[", r"\["), total=total)
+        progress.update(task, completed=done)
+
+    try:
+        # Libraries print messages while models run, and stdout is for data.
+        with redirect_stdout(sys.stderr):
+            yield update_bar
+    except KeyboardInterrupt:
+        progress.stop()
+        print_message("stopped; the scores so far are stored, and the same command resumes from there")
+        raise
+    finally:
+        if tasks:
+            progress.stop()

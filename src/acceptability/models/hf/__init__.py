@@ -1,0 +1,1 @@
+"""Models from Hugging Face checkpoints: causal, masked, encoder-decoder, classifiers, encoders."""

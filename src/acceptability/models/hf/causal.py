@@ -1,0 +1,346 @@
+"""Causal language models: the log-probability of each token given those before it.
+
+``Causal`` is the model: ``encode`` tokenizes queries and marks the positions to score, ``begin`` starts the forward
+pass of a batch. To follow a pass, read on in ``causal_forward.py``, which merges a batch into a prefix trie
+(``kernels/trie.py``) and computes log-probabilities from its hidden states (``kernels/head.py``).
+
+The first token is scored after the start token (BOS): the tokenizer's own, or the one that ``bos='TOKEN'`` names. For a
+model without one, or with ``bos=None``, the first token is not scored, and the signature records ``bos=None``.
+``eos=True`` scores the end token too.
+
+``preset='minicons'`` and ``preset='lm-eval'`` frame a text as these tools do, so that their numbers can be reproduced:
+minicons adds what the tokenizer adds by itself, and never scores the first token; lm-eval puts a start token and a
+space before the text.
+
+``spaces='trailing'`` counts the space after a word towards that word and not towards the next: the probability of a
+word then includes that it ends (Oh and Schuler 2024, Pimentel and Meister 2024). By default a space belongs to the word
+that follows it, as in the tokens themselves.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from acceptability.errors import ModelError, QueryError
+from acceptability.models.files import get_cached_fact, locked_cached_property, validate_bool, validate_choice
+from acceptability.models.hf.loading import (
+    Checkpoint,
+    check_length,
+    convert_out_of_memory,
+    find_checkpoint,
+    find_target_tokens,
+    get_token_budget,
+    to_query_span,
+    validate_dtype,
+)
+from acceptability.protocols import Model
+from acceptability.specs import format_spec
+from acceptability.types import Query, TokenScores
+
+if TYPE_CHECKING:
+    from acceptability.models.hf.causal_forward import CausalForwardPath
+
+PRESETS = ("minicons", "lm-eval")
+# How byte-level BPE, SentencePiece and plain vocabularies write the space at the beginning of a token.
+_SPACE_PREFIXES = ("Ġ", "▁", " ")
+_log = logging.getLogger(__name__)
+
+
+class CausalEncoding(NamedTuple):
+    """A query as token ids, with the positions to score.
+
+    Args:
+        ids: The tokens of the text, between those that frame it.
+        scored: The positions in ``ids`` that are scored.
+        prefix_length: The number of tokens before those of the text.
+        lead_chars: The number of characters that were put before the text.
+        encoding: The tokenizer's encoding of the text, with the character offsets of its tokens.
+    """
+
+    query: Query
+    ids: list[int]
+    scored: Sequence[int]
+    prefix_length: int
+    lead_chars: int
+    encoding: Any
+
+    @property
+    def size(self) -> int:
+        """The number of tokens that the network reads: all before the last one that is scored."""
+        return self.scored[-1]
+
+    def to_token_scores(self, logprobs: NDArray[np.float32], names: Sequence[str]) -> TokenScores:
+        """Return the tokens with their log-probabilities."""
+        ids, query, spans = self.ids, self.query, self.encoding.offsets
+        tokens = tuple([names[ids[position]] for position in self.scored])
+        # The usual case, without copying: millions of sentences pass here.
+        if not query.target and not query.context and not self.lead_chars and len(spans) == len(tokens):
+            return TokenScores(query.text, tokens, tuple(spans), logprobs)
+        # The end token is not in the text: it gets an empty span behind the last character.
+        spans.append((len(query.full_text) + self.lead_chars,) * 2)
+        shifted = [(max(start - self.lead_chars, 0), max(end - self.lead_chars, 0)) for start, end in spans]
+        offsets = tuple([to_query_span(query, shifted[position - self.prefix_length]) for position in self.scored])
+        return TokenScores(query.text, tokens, offsets, logprobs)
+
+
+@dataclass(frozen=True)
+class Causal(Model):
+    """A causal language model of transformers.
+
+    Args:
+        start: The start token; "auto" for the tokenizer's own, None for none.
+        eos: Whether the end token is scored.
+        preset: The tool whose framing is reproduced; None for our own.
+        spaces: The word that a space counts towards: with "leading" the one after it, with "trailing" the one before.
+    """
+
+    files: Checkpoint
+    start: str | None
+    eos: bool
+    dtype: str
+    device: str
+    preset: str | None = None
+    spaces: str = "leading"
+
+    @property
+    def signature(self) -> str:
+        """The files and the options that change a forward pass, with the start token written out."""
+        framing = {"preset": self.preset} if self.preset else {"bos": self.bos, "eos": self.eos}
+        spaces = {"spaces": self.spaces} if self.spaces != "leading" else {}
+        return format_spec(
+            f"causal:{self.files.signature}", {**framing, **spaces, "dtype": self.dtype, **self.files.options}
+        )
+
+    @property
+    def bos(self) -> str | None:
+        """The start token, or None if the first token is not scored."""
+        if self.preset == "minicons":
+            return None
+        if self.start != "auto":
+            return self.start
+        # Cached beside the store: a signature then needs no tokenizer, which takes longer to load than stored scores.
+        fact, names = ("prefix", ("bos_token", "eos_token")) if self.preset else ("bos", ("bos_token",))
+        tokens = (getattr(self.files.tokenizer, name) for name in names)
+        token = get_cached_fact(self.files.version, fact, lambda: next(filter(None, tokens), None))
+        return token if isinstance(token, str) else None
+
+    @property
+    def net(self) -> Any:
+        """The network, loaded on first use."""
+        return self.forward.net
+
+    def _load_causal_net(self) -> Any:
+        """Return the network as it was saved, after checking that it is causal."""
+        net = self.files.load_net("AutoModelForCausalLM", dtype=self.dtype, device=self.device)
+        # transformers loads BERT as a causal model with a warning at most; its scores would be meaningless.
+        if sees_future_tokens(net):
+            raise ModelError(
+                f"{self.files.name} is no causal model: its predictions depend on later tokens. "
+                "If it is a masked model, write masked:…"
+            )
+        return net
+
+    @locked_cached_property
+    def forward(self) -> CausalForwardPath:
+        """The fastest path through the network that gives the scores of the plain path."""
+        # Imported here, since a signature and stored scores need no PyTorch.
+        from acceptability.models.hf.causal_forward import choose_causal_path
+
+        return choose_causal_path(self._load_causal_net, self.files.folder)
+
+    @property
+    def packing(self) -> str:
+        """Which queries share a batch: those with a common prefix if the network takes the trie path."""
+        return self.forward.packing
+
+    @property
+    def budget(self) -> int:
+        """The maximal number of token positions in a batch."""
+        return min(get_token_budget(self.net.device.type), self.forward.max_tokens)
+
+    def encode(self, queries: Sequence[Query]) -> list[CausalEncoding]:
+        """Return the queries as token ids, tokenized in one call."""
+        lead = " " if self.preset == "lm-eval" else ""
+        texts = [query.full_text if query.context else lead + query.full_text for query in queries]
+        encodings = self.files.tokenize(texts, add_special_tokens=self.preset == "minicons")
+        if self.start == "auto" and self.bos is None and not self.preset:
+            _log.warning("%s has no start token: first tokens are not scored; bos='TOKEN' names one", self.files.name)
+        frame = TextFrame(self.bos_ids, self._eos_ids, len(lead), self.eos, self.files.max_length)
+        unknown = self.files.tokenizer.unk_token_id
+        return [
+            _encode_query(index, query, encoding, frame, unknown)
+            for index, (query, encoding) in enumerate(zip(queries, encodings, strict=True))
+        ]
+
+    @property
+    def bos_ids(self) -> tuple[int, ...]:
+        """The id of the start token; none if the first token is not scored."""
+        if self.bos is None:
+            return ()
+        if self.bos not in self.files.token_names:
+            raise ModelError(f"{self.files.name} has no token {self.bos!r} to start with; choose another bos")
+        return (self.files.token_names.index(self.bos),)
+
+    @property
+    def _eos_ids(self) -> tuple[int, ...]:
+        """The id of the end token, if it is read: to be scored, or as the end of the last word."""
+        if not self.eos and self.spaces == "leading":
+            return ()
+        if self.files.tokenizer.eos_token_id is None:
+            raise ModelError(f"{self.files.name} has no end token; leave out eos=True and spaces='trailing'")
+        return (self.files.tokenizer.eos_token_id,)
+
+    def begin(self, batch: Sequence[CausalEncoding]) -> Callable[[], list[TokenScores]]:
+        """Start a forward pass, and return the function that waits for the scores of each query."""
+        names = self.files.token_names
+        with convert_out_of_memory(f"{self.files.name}: a batch of {len(batch)} texts"):
+            if self.spaces == "trailing":
+                return self._begin_trailing_spaces(batch)
+            collect = self.forward([(encoding.ids, encoding.scored) for encoding in batch])
+        return lambda: [
+            encoding.to_token_scores(logprobs, names) for encoding, logprobs in zip(batch, collect(), strict=True)
+        ]
+
+    def _begin_trailing_spaces(self, batch: Sequence[CausalEncoding]) -> Callable[[], list[TokenScores]]:
+        """Start a forward pass, and return the function that waits for scores with trailing spaces."""
+        # The end of a word shows at the position after it, in the joint probability of all tokens that open a word. It
+        # is therefore needed there too, except behind the last token, where nothing is predicted.
+        names, opening = self.files.token_names, self._word_opening_ids
+        rows = [
+            (encoding.ids, sorted({*encoding.scored, *(position + 1 for position in encoding.scored)}))
+            for encoding in batch
+        ]
+        rows = [(ids, [position for position in positions if position < len(ids)]) for ids, positions in rows]
+        collect = self.forward(rows, opening)
+        space_ids = frozenset(opening.tolist())
+
+        def collect_shifted() -> list[TokenScores]:
+            return [
+                encoding.to_token_scores(_charge_trailing_spaces(encoding, positions, logprob_rows, space_ids), names)
+                for encoding, (_, positions), logprob_rows in zip(batch, rows, collect(), strict=True)
+            ]
+
+        return collect_shifted
+
+    @locked_cached_property
+    def _word_opening_ids(self) -> NDArray[np.int64]:
+        """The ids of the tokens that can follow a complete word: those that begin with a space, and the end token."""
+        opening = [index for index, name in enumerate(self.files.token_names) if name.startswith(_SPACE_PREFIXES)]
+        if not opening:
+            raise ModelError(f"{self.files.name} has no tokens that begin with a space; leave out spaces='trailing'")
+        return np.array(sorted({*opening, self.files.tokenizer.eos_token_id}))
+
+    def run(self, batch: Sequence[CausalEncoding]) -> list[TokenScores]:
+        """Return the scores of each query, from one forward pass."""
+        return self.begin(batch)()
+
+
+@dataclass(frozen=True, slots=True)
+class TextFrame:
+    """What is put around every text, and how long the result may be.
+
+    Args:
+        prefix_ids: The tokens before the text.
+        suffix_ids: The tokens after it.
+        lead_chars: The number of characters put before the text.
+        scores_eos: Whether the end token is scored.
+        max_length: The maximal number of tokens.
+    """
+
+    prefix_ids: tuple[int, ...]
+    suffix_ids: tuple[int, ...]
+    lead_chars: int
+    scores_eos: bool
+    max_length: int
+
+
+def _encode_query(index: int, query: Query, encoding: Any, frame: TextFrame, unknown_id: int | None) -> CausalEncoding:
+    """Return a query with its frame, and the positions to score: those of its target, or of the whole text.
+
+    Args:
+        index: The index of the query, for messages.
+        encoding: The tokenizer's encoding of the text.
+        unknown_id: The token for unknown words, if there is one.
+    """
+    first = len(frame.prefix_ids)
+    text_ids = encoding.ids
+    ids = [*frame.prefix_ids, *text_ids, *frame.suffix_ids]
+    check_length(len(ids), frame.max_length, index)
+    lead = 0 if query.context else frame.lead_chars
+    # Position 0 is never scored: without a start token, nothing predicts the first token.
+    scored: Sequence[int] = range(max(first, 1), first + len(text_ids))
+    if query.target or query.context:
+        spans = [(start - lead, end - lead) for start, end in encoding.offsets] if lead else encoding.offsets
+        scored = [position + first for position in find_target_tokens(query, spans) if position + first > 0]
+    # A score of unknown tokens alone would tell more about the vocabulary than about the sentence.
+    if not scored or (unknown_id is not None and all(ids[position] == unknown_id for position in scored)):
+        raise QueryError(index, "the model scores none of its tokens: too short, or only unknown ones")
+    if frame.scores_eos and not query.target:
+        scored = [*scored, first + len(text_ids)]
+    return CausalEncoding(query, ids, scored, first, lead, encoding)
+
+
+def _charge_trailing_spaces(
+    encoding: CausalEncoding, positions: Sequence[int], logprob_rows: NDArray[np.float32], space_ids: frozenset[int]
+) -> NDArray[np.float32]:
+    """Return log-probabilities with the space moved from the beginning of a word to its end.
+
+    The token that opens a word no longer pays for the space before it, log P(any opening token), and the last token of
+    a word pays for the space after it. The sum over a sentence changes only by the end of its last word.
+    """
+    # The two rows of numbers: the tokens themselves, and all opening tokens together.
+    logprob, opening = (dict(zip(positions, row.tolist(), strict=True)) for row in logprob_rows)
+    last = len(encoding.ids) - 1
+    shifted = []
+    for position in encoding.scored:
+        value = logprob[position]
+        if encoding.ids[position] in space_ids:
+            value -= opening[position]
+        if position < last and encoding.ids[position + 1] in space_ids:
+            value += opening[position + 1]
+        shifted.append(value)
+    return np.array(shifted, np.float32)
+
+
+def open_model(
+    location: str,
+    *,
+    bos: str | None = "auto",
+    eos: bool = False,
+    preset: str | None = None,
+    spaces: str = "leading",
+    dtype: str = "float32",
+    device: str = "auto",
+    allow_pickle: bool = False,
+    trust_remote_code: bool = False,
+) -> Causal:
+    """Return the causal model at a location. The options are those of ``Causal`` and of ``find_checkpoint``."""
+    if bos is not None and not isinstance(bos, str):
+        raise ModelError(f"causal: bos is {bos!r}; expected a token, 'auto' or None")
+    if preset is not None:
+        validate_choice("preset", preset, PRESETS)
+        if bos != "auto" or eos:
+            raise ModelError(f"causal: preset={preset!r} says how a text is framed; leave out bos and eos")
+    validate_choice("spaces", spaces, ("leading", "trailing"))
+    files = find_checkpoint("causal", location, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
+    return Causal(files, bos, validate_bool("eos", eos), validate_dtype(dtype), device, preset, spaces)
+
+
+def sees_future_tokens(net: Any) -> bool:
+    """Return whether predictions after the first token change with later tokens, as they never do in a causal model."""
+    import torch
+
+    ids = torch.tensor([[1, 2, 3, 3, 3, 3], [1, 2, 4, 5, 4, 5]], device=net.device)
+    # Tiny vocabularies too: the ids wrap around, and the two rows still differ.
+    ids %= net.config.get_text_config().vocab_size
+    with torch.inference_mode():
+        first, second = net(input_ids=ids, use_cache=False).logits[:, 0].float()
+    # Two rows of a batch may round differently, in proportion to the logits, whose scale depends on the model.
+    noise = 1e-5 if net.dtype == torch.float32 else 3e-2
+    return bool((first - second).abs().max() > noise * first.abs().max().clamp(min=1.0))

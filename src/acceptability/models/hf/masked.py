@@ -1,0 +1,299 @@
+"""Masked language models: pseudo-log-likelihood (PLL), the log-probability of each token given all others.
+
+``variant='pll'`` masks one token at a time (Salazar et al. 2020); ``variant='word_l2r'`` masks the later tokens of the
+same word too (Kauf and Ivanova 2023). For a query with a target, all tokens of the target are masked together. Special
+tokens are never scored. ``preset='minicons'`` is accepted and changes nothing: minicons scores in the same way.
+
+``Masked.encode`` tokenizes queries and decides what is masked, ``begin`` turns a batch into masked copies of its texts,
+each distinct copy once, and ``masked_forward.py`` runs them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from acceptability.errors import ModelError, QueryError
+from acceptability.models.files import locked_cached_property, validate_choice
+from acceptability.models.hf.loading import (
+    Checkpoint,
+    check_length,
+    convert_out_of_memory,
+    find_checkpoint,
+    find_target_tokens,
+    get_token_budget,
+    to_query_span,
+    validate_dtype,
+)
+from acceptability.protocols import Model
+from acceptability.specs import format_spec
+from acceptability.types import Query, TokenScores
+
+if TYPE_CHECKING:
+    from acceptability.models.hf.masked_forward import MaskedCopies, MaskedForwardPath
+
+VARIANTS = ("pll", "word_l2r")
+
+
+class MaskedEncoding(NamedTuple):
+    """A query as token ids, with what is masked while each of its tokens is scored.
+
+    Args:
+        ids: The tokens of the text, with special tokens.
+        scored: The positions that are scored, which are also the only ones that may be masked.
+        mask_ends: For each of these, the last position that is masked with it: its own, or the last of its word.
+        masks_all_at_once: Whether all scored tokens are masked together.
+        encoding: The tokenizer's encoding, with the character offsets of the tokens.
+    """
+
+    query: Query
+    ids: Sequence[int]
+    scored: Sequence[int]
+    mask_ends: Sequence[int]
+    masks_all_at_once: bool
+    encoding: Any
+
+    @property
+    def length(self) -> int:
+        """The number of tokens."""
+        return len(self.ids)
+
+    @property
+    def size(self) -> int:
+        """The number of tokens in all masked copies."""
+        return len(self.ids) * (1 if self.masks_all_at_once else len(self.scored))
+
+    def to_token_scores(self, logprobs: NDArray[np.float32], names: Sequence[str]) -> TokenScores:
+        """Return the tokens with their log-probabilities."""
+        query, ids, spans = self.query, self.ids, self.encoding.offsets
+        tokens = tuple([names[ids[position]] for position in self.scored])
+        offsets = tuple([spans[position] for position in self.scored])
+        if query.context:
+            offsets = tuple([to_query_span(query, span) for span in offsets])
+        return TokenScores(query.text, tokens, offsets, logprobs)
+
+
+@dataclass(frozen=True)
+class Masked(Model):
+    """A masked language model of transformers.
+
+    Args:
+        variant: "pll" or "word_l2r".
+    """
+
+    files: Checkpoint
+    variant: str
+    dtype: str
+    device: str
+
+    @property
+    def signature(self) -> str:
+        """The files and the options that change a forward pass."""
+        options = {"variant": self.variant, "dtype": self.dtype}
+        return format_spec(f"masked:{self.files.signature}", {**options, **self.files.options})
+
+    @property
+    def net(self) -> Any:
+        """The network, loaded on first use."""
+        return self.forward.net
+
+    def _load_masked_net(self) -> Any:
+        """Return the network as it was saved."""
+        return self.files.load_net("AutoModelForMaskedLM", dtype=self.dtype, device=self.device)
+
+    @locked_cached_property
+    def forward(self) -> MaskedForwardPath:
+        """The fastest path through the network that gives the scores of the plain path."""
+        # Imported here, since a signature and stored scores need no PyTorch.
+        from acceptability.models.hf.masked_forward import choose_masked_path
+
+        return choose_masked_path(self._load_masked_net, self.files.folder)
+
+    # Copies of equal length need no padding, and so no attention mask, which the fast attention does not take.
+    packing = "length"
+
+    @property
+    def budget(self) -> int:
+        """The maximal number of token positions in a forward pass."""
+        return min(get_token_budget(self.net.device.type), self.forward.max_tokens)
+
+    def encode(self, queries: Sequence[Query]) -> list[MaskedEncoding]:
+        """Return the queries as token ids, tokenized in one call."""
+        if self.files.tokenizer.mask_token_id is None:
+            raise ModelError(f"{self.files.name} has no mask token; if it is a causal model, write causal:…")
+        encodings = self.files.tokenize([query.full_text for query in queries], add_special_tokens=True)
+        limit, unknown = self.files.max_length, self.files.tokenizer.unk_token_id
+        return [
+            _encode_query(index, query, encoding, limit, unknown, self.variant)
+            for index, (query, encoding) in enumerate(zip(queries, encodings, strict=True))
+        ]
+
+    def begin(self, batch: Sequence[MaskedEncoding]) -> Callable[[], list[TokenScores]]:
+        """Start forward passes over all masked copies, and return the function that waits for the scores."""
+        # The engine batches queries of one length, but a caller who batches by other rules is served too.
+        pending_groups = []
+        for length in sorted({encoding.length for encoding in batch}):
+            batch_indices = [index for index, encoding in enumerate(batch) if encoding.length == length]
+            pending_groups.append((batch_indices, self._begin_same_length([batch[index] for index in batch_indices])))
+
+        def collect() -> list[TokenScores]:
+            logprobs_by_index = {
+                index: logprobs
+                for batch_indices, pending in pending_groups
+                for index, logprobs in zip(batch_indices, pending(), strict=True)
+            }
+            return [
+                encoding.to_token_scores(logprobs_by_index[index], self.files.token_names)
+                for index, encoding in enumerate(batch)
+            ]
+
+        return collect
+
+    def run(self, batch: Sequence[MaskedEncoding]) -> list[TokenScores]:
+        """Return the scores of each query."""
+        return self.begin(batch)()
+
+    def _count_copies_per_pass(self, length: int) -> int:
+        """Return the number of copies of a length in one forward pass."""
+        # One long text has as many copies as tokens, and may exceed the budget by itself: it takes several passes.
+        # Large numbers are rounded down to a multiple of 64, for which a GPU has its fastest matrix products.
+        count = max(1, self.budget // length)
+        return count if count < 128 else count // 64 * 64
+
+    def _begin_same_length(self, batch: Sequence[MaskedEncoding]) -> Callable[[], list[NDArray[np.float32]]]:
+        """Start the passes of queries of one length, and return the function that waits for their log-probabilities."""
+        copies = make_masked_copies(batch, self.files.tokenizer.mask_token_id)
+        with convert_out_of_memory(f"{self.files.name}: {len(copies.input_ids)} masked copies"):
+            step = self._count_copies_per_pass(batch[0].length)
+            parts = [self.forward(part) for part in slice_copies(copies, step)]
+        counts = np.array([len(encoding.scored) for encoding in batch])
+        # Slices come in the order of the copies, while targets of several queries may share a copy.
+        order, ends = np.argsort(copies.rows, kind="stable"), np.cumsum(counts)
+
+        def collect() -> list[NDArray[np.float32]]:
+            flat = np.empty(len(order), np.float32)
+            flat[order] = np.concatenate([part() for part in parts])
+            return [flat[start:end] for start, end in zip((ends - counts).tolist(), ends.tolist(), strict=True)]
+
+        return collect
+
+
+def _encode_query(
+    index: int, query: Query, encoding: Any, limit: int, unknown_id: int | None, variant: str
+) -> MaskedEncoding:
+    """Return a query with the positions to score and to mask.
+
+    Args:
+        index: The index of the query, for messages.
+        limit: The maximal number of tokens.
+        unknown_id: The token for unknown words, if there is one.
+    """
+    ids, special = encoding.ids, encoding.special_tokens_mask
+    check_length(len(ids), limit, index)
+    candidates = find_target_tokens(query, encoding.offsets) if query.target or query.context else range(len(ids))
+    # An unknown token may be marked as special, but stands for a word of the text.
+    scored = [position for position in candidates if not special[position] or ids[position] == unknown_id]
+    if not scored or (unknown_id is not None and all(ids[position] == unknown_id for position in scored)):
+        raise QueryError(index, "the model knows none of its tokens")
+    # The tokens of a target are masked together, as the answer to a cloze: no token of it may give another away.
+    is_whole = query.target is None
+    ends = find_word_ends(scored, encoding.word_ids) if is_whole and variant == "word_l2r" else scored
+    return MaskedEncoding(query, ids, scored, ends, not is_whole, encoding)
+
+
+def find_word_ends(scored: Sequence[int], word_ids: Sequence[int | None]) -> list[int]:
+    """Return the last scored position of the same word for each scored position."""
+    last = {word_ids[position]: position for position in scored}
+    return [position if word_ids[position] is None else last[word_ids[position]] for position in scored]
+
+
+def make_masked_copies(batch: Sequence[MaskedEncoding], mask_id: int) -> MaskedCopies:
+    """Return the masked copies of texts of one length, without duplicates.
+
+    The two sentences of a minimal pair that differ in one word give the same copy when that word is masked.
+
+    Args:
+        mask_id: The id of the mask token.
+    """
+    from acceptability.models.hf.masked_forward import MaskedCopies
+
+    texts = np.array([encoding.ids for encoding in batch])
+    # All copies at once, in arrays with a row for each scored token: a loop over copies takes longer in Python than a
+    # small network takes to score them.
+    counts = np.array([len(encoding.scored) for encoding in batch])
+    text_indices = np.repeat(np.arange(len(batch)), counts)
+    positions = _flatten([encoding.scored for encoding in batch], len(text_indices))
+    last = _flatten([encoding.mask_ends for encoding in batch], len(text_indices))
+    together = np.repeat([encoding.masks_all_at_once for encoding in batch], counts)
+    may_mask = np.zeros(texts.shape, bool)
+    may_mask[text_indices, positions] = True
+    columns = np.arange(texts.shape[1])
+    is_masked = may_mask[text_indices] & (
+        together[:, None] | (columns >= positions[:, None]) & (columns <= last[:, None])
+    )
+    input_ids, rows = find_unique_rows(np.where(is_masked, mask_id, texts[text_indices]))
+    return MaskedCopies(input_ids, rows, positions, texts[text_indices, positions])
+
+
+def _flatten(rows: Iterable[Sequence[int]], count: int) -> NDArray[np.int64]:
+    """Return the numbers of all rows in one array."""
+    return np.fromiter(chain.from_iterable(rows), np.int64, count)
+
+
+def find_unique_rows(rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the distinct rows of a table, and the index of the distinct row that equals each row."""
+    # A random projection modulo 2^64 hashes each row to one integer, whose sorting is far faster than np.unique over
+    # rows. A collision of hashes would give a copy the scores of another, so the result is compared with the table.
+    with np.errstate(over="ignore"):
+        row_hashes = rows.astype(np.uint64) @ np.random.default_rng(0).integers(
+            1, 2**63, rows.shape[1], dtype=np.uint64
+        )
+    _, first, inverse = np.unique(row_hashes, return_index=True, return_inverse=True)
+    if not (rows[first[inverse]] == rows).all():
+        unique, inverse = np.unique(rows, axis=0, return_inverse=True)
+        return unique, inverse.ravel()
+    return rows[first], inverse
+
+
+def slice_copies(copies: MaskedCopies, step: int) -> Iterator[MaskedCopies]:
+    """Yield the copies in slices, in their order.
+
+    Args:
+        step: The number of copies in a slice.
+    """
+    from acceptability.models.hf.masked_forward import MaskedCopies
+
+    order = np.argsort(copies.rows, kind="stable")
+    rows = copies.rows[order]
+    for start in range(0, len(copies.input_ids), step):
+        first, last = np.searchsorted(rows, (start, start + step))
+        selected = order[first:last]
+        yield MaskedCopies(
+            copies.input_ids[start : start + step],
+            rows[first:last] - start,
+            copies.positions[selected],
+            copies.targets[selected],
+        )
+
+
+def open_model(
+    location: str,
+    *,
+    variant: str = "pll",
+    preset: str | None = None,
+    dtype: str = "float32",
+    device: str = "auto",
+    allow_pickle: bool = False,
+    trust_remote_code: bool = False,
+) -> Masked:
+    """Return the masked model at a location. The options are those of ``Masked`` and of ``find_checkpoint``."""
+    # minicons frames and scores as we do by default, so the preset is checked and not kept.
+    if preset is not None:
+        validate_choice("preset", preset, ("minicons",))
+    files = find_checkpoint("masked", location, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
+    return Masked(files, validate_choice("variant", variant, VARIANTS), validate_dtype(dtype), device)

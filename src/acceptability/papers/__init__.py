@@ -1,0 +1,416 @@
+"""The tables and figures of papers, recomputed: every printed number with ours beside it.
+
+A paper is a folder or module with an object ``PAPER``, which declares what the paper's study can do: its tables, its
+own options, and the function that computes its cells. The registry lists the papers under "study", and nothing else
+knows them by name. What a paper prints is in ``values/NAME.csv``; it stands beside our number and never replaces it.
+
+A user's own study is a TOML file, which may come from a stranger: ``evaluate_study`` checks all names in it before
+anything is opened.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from acceptability import registry
+from acceptability.api.evaluation import evaluate_suites
+from acceptability.api.scoring import ProgressCallback
+from acceptability.errors import SpecError, UnknownName, shorten, suggest_name
+from acceptability.models import load_model
+from acceptability.papers.cells import Cell
+from acceptability.paths import HUB, TrustBoundary
+from acceptability.protocols import Engine
+from acceptability.specs import ParsedSpec, format_spec, parse_model_spec, parse_spec
+from acceptability.stats.bootstrap import Bootstrap
+from acceptability.suites import find_entries, load_suite
+from acceptability.suites.catalog import is_plugin_suite
+from acceptability.suites.tables import TABLE_SUFFIXES
+from acceptability.train.recipe import TrainingProgress
+from acceptability.types import Result, Suite
+
+OptionType = type[bool] | type[int] | type[str] | type[Path] | type[list[str]] | type[list[Path]]
+
+
+@dataclass(frozen=True)
+class StudyOption:
+    """An option of one paper's study, beside those that all studies share.
+
+    Args:
+        name: The keyword in Python; on the command line ``--name``, with dashes.
+        type: The type of its value; a list is an option that can be repeated.
+        help: One line for ``acceptability study NAME --help``.
+        default: Its value if it is not given; the study's function then gets no such keyword.
+        flags: How it is written on the command line, if not as ``--name``.
+        requires: Options of which one must be given too.
+    """
+
+    name: str
+    type: OptionType
+    help: str
+    default: Any = None
+    flags: tuple[str, ...] = ()
+    requires: tuple[str, ...] = ()
+
+    def list_flags(self) -> tuple[str, ...]:
+        """Return how the option is written on the command line.
+
+        >>> StudyOption("suite_i", Path, "A file of pairs.").list_flags()
+        ('--suite-i',)
+        """
+        return self.flags or (f"--{self.name.replace('_', '-')}",)
+
+
+CORPUS = StudyOption(
+    "corpus",
+    list[Path],
+    "Text to measure your models on: a file, a folder or .conllu; repeatable.",
+    flags=("--corpus", "-c"),
+)
+RESTARTS = StudyOption(
+    "restarts", list[Path], "A folder of classifiers that were trained from several seeds; repeatable."
+)
+"""Options that several papers have."""
+
+
+ComputeCells = Callable[..., list[Cell]]
+"""Computes the cells of a paper from the models; ``engine``, ``progress`` and the paper's own options are keywords."""
+
+
+@dataclass(frozen=True)
+class Paper:
+    """What the study of a paper can do.
+
+    Args:
+        title: The paper and what is recomputed, in one line.
+        compute: Computes the cells.
+        tables: The names of the tables and figures that its cells can have, in the order of the paper; ``*`` stands for
+            what depends on the user's data.
+        options: Its own options, which ``compute`` takes as keywords.
+        takes_models: Whether models of the user's own can join.
+    """
+
+    title: str
+    compute: ComputeCells
+    tables: tuple[str, ...]
+    options: tuple[StudyOption, ...] = ()
+    takes_models: bool = True
+
+
+def study(
+    name: str,
+    models: str | Sequence[str] = (),
+    *,
+    table: str | None = None,
+    engine: str | Engine = "local",
+    progress: ProgressCallback | None = None,
+    **options: Any,
+) -> list[Cell]:
+    """Return the numbers of a paper, recomputed, with those of a user's own models beside them.
+
+    Args:
+        name: The paper, such as ``"adc"``; ``acceptability study --help`` lists them.
+        models: Models of one's own, or a single one, which join under the paper's protocol.
+        table: Only the cells of this table or figure, such as ``"Table 1"``.
+        engine: Where the models run.
+        progress: Called with a name, the queries done and their total.
+        options: The paper's own options, which ``acceptability study NAME --help`` lists: ``corpus`` for a paper that
+            measures models on text, ``restarts`` for one with rows of trained classifiers, and so on.
+    """
+    paper: Paper = registry.find("study", name)
+    given = _select_options(name, paper, options)
+    if table is not None:
+        # Checked against the declared tables first: a slip of the pen must not cost a training.
+        _check_table(table, paper.tables)
+    specs = [models] if isinstance(models, str) else list(models)
+    # A misspelt model is refused here, and not after the hours that others may take.
+    for spec in specs:
+        load_model(spec)
+    cells = paper.compute(specs, engine=engine, progress=progress, **given)
+    if table is None:
+        return cells
+    # Some tables exist only with a user's models, or with an option.
+    _check_table(table, tuple(dict.fromkeys(cell.table for cell in cells)))
+    return [cell for cell in cells if cell.table.lower() == table.lower()]
+
+
+def _select_options(name: str, paper: Paper, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that were given; refuse one that the paper does not have, or that lacks its partner."""
+    known = {option.name: option for option in paper.options}
+    # An empty option is one that was not given, so that a command can pass on all that it parsed.
+    given = {key: value for key, value in options.items() if value}
+    for key in given:
+        if key not in known:
+            own = f"Its own options are: {', '.join(known)}." if known else "It has no options of its own."
+            raise SpecError(f"the study {name!r} has no option {key!r}: leave it away. {own}{suggest_name(key, known)}")
+    # An option at its default does not need its partner: ``--engine local`` goes with everything.
+    given = {key: value for key, value in given.items() if value != known[key].default}
+    for key in given:
+        required = known[key].requires
+        if required and not any(partner in given for partner in required):
+            flags = " or ".join(known[partner].list_flags()[0] for partner in required)
+            raise SpecError(f"{known[key].list_flags()[0]} goes with {flags}")
+    return given
+
+
+def _check_table(table: str, known: tuple[str, ...]) -> None:
+    """Refuse a name that no table has; names are compared without case."""
+    if not any(fnmatchcase(table.lower(), pattern.lower()) for pattern in known):
+        raise UnknownName("table", table, known, hint=f"There are: {', '.join(known)}.")
+
+
+def adapt_progress(progress: ProgressCallback | None) -> Callable[[TrainingProgress], None]:
+    """Return a callback for training that reports to one for scoring, so that a study has one progress bar."""
+
+    def report(training: TrainingProgress) -> None:
+        if progress is not None:
+            # The total of a stage may be unknown; a bar that is full so far is then all there is to show.
+            progress(training.stage, training.done, training.total or training.done)
+
+    return report
+
+
+_LISTS = ("suites", "models", "reductions", "measures")
+_TEXTS = ("title", "by", "region", "resample_by", "interval")
+_NUMBERS = ("resamples", "seed")
+
+# Kinds of models whose location may be an id on the Hub; that of every other kind is a path.
+_HUB_KINDS = ("causal", "masked", "seq2seq", "classifier")
+_SUITE_SUFFIXES = (*TABLE_SUFFIXES, ".txt", ".json")
+
+
+@dataclass(frozen=True)
+class EvaluatedStudy:
+    """A user's own study with its results."""
+
+    title: str
+    suites: tuple[Suite, ...]
+    results: tuple[Result, ...]
+
+
+def evaluate_study(
+    file: Path | str,
+    *,
+    allow: Sequence[str] = (),
+    engine: str | Engine = "local",
+    progress: ProgressCallback | None = None,
+) -> EvaluatedStudy:
+    """Return the results of a study that a TOML file describes.
+
+    Args:
+        file: The file. It may name what is in its own folder, suites of the catalog and named models.
+        allow: What else it may open: ``"hub"`` for the Hugging Face Hub, ``"remote:HOST"``, ``"plugin:NAME"``, or the
+            path of a file or folder.
+        engine: Where the models run.
+        progress: Called with a model's name, the number of finished queries, and the number of all queries.
+    """
+    file = Path(file)
+    # Everything in the file is checked before anything that it names is opened.
+    description = read_study(file, allow=allow)
+    bootstrap = Bootstrap(
+        resamples=description.get("resamples", 1000),
+        by=description.get("resample_by", ""),
+        seed=description.get("seed", 0),
+        method=description.get("interval", "percentile"),
+    )
+    suites = tuple(load_suite(name) for name in dict.fromkeys(description["suites"]))
+    results = evaluate_suites(
+        suites,
+        description["models"],
+        reductions=description.get("reductions", ()),
+        measures=description.get("measures", ()),
+        by=description.get("by"),
+        region=description.get("region"),
+        bootstrap=bootstrap,
+        engine=engine,
+        progress=progress,
+    )
+    return EvaluatedStudy(description.get("title", file.stem), suites, tuple(results))
+
+
+def read_study(file: Path, *, allow: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the checked contents of a study file, with the paths of what it names.
+
+    Args:
+        file: A TOML file; the documentation of ``acceptability.cli.study`` shows one.
+        allow: What the study may open besides its own folder, see ``evaluate_study``.
+    """
+    boundary = TrustBoundary(file, allow)
+    try:
+        description = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise SpecError(f"cannot read the study {file}: {error}") from error
+    # A file with thousands of nested brackets exhausts the stack of the parser.
+    except (ValueError, RecursionError) as error:
+        raise SpecError(f"{file} is not TOML: {error}") from error
+    kinds = dict.fromkeys(_LISTS, "a list of texts") | dict.fromkeys(_TEXTS, "a text")
+    kinds |= dict.fromkeys(_NUMBERS, "a whole number")
+    for key, value in description.items():
+        if key not in kinds:
+            keys = ", ".join(kinds)
+            raise SpecError(f"{file}: a study has no {key!r}; it has {keys}.{suggest_name(key, kinds)}")
+        if not _has_kind(value, kinds[key]):
+            raise SpecError(f"{file}: {key} must be {kinds[key]}")
+    for key in ("suites", "models"):
+        if not description.get(key):
+            raise SpecError(f"{file}: a study needs {key}, a list of names")
+    for name in description["models"]:
+        # A study file may come from anybody, and must not be a way to run its author's code.
+        if "trust_remote_code" in name:
+            raise SpecError(
+                f"{file}: a file cannot let {shorten(name)!r} run its own code. If you trust the model, name it on the "
+                "command line: acceptability evaluate SUITE --model …"
+            )
+    return description | {
+        "suites": [_confine_suite(boundary, name) for name in description["suites"]],
+        "models": [_confine_model(boundary, name) for name in description["models"]],
+        "reductions": [_confine_spec(boundary, "reduction", name) for name in description.get("reductions", ())],
+        "measures": [_confine_spec(boundary, "measure", name) for name in description.get("measures", ())],
+    }
+
+
+def _has_kind(value: object, kind: str) -> bool:
+    # True and False are integers to Python, but a mistake for a seed.
+    if kind == "a whole number":
+        return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, str) if kind == "a text" else _is_strings(value)
+
+
+def _is_strings(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def _confine_suite(boundary: TrustBoundary, name: str) -> str:
+    """Return the name or path of a suite, if a study may open it."""
+    if name.startswith("hf:"):
+        # Also for a folder on disk: its metadata may name files and addresses elsewhere, which the library opens.
+        boundary.require(name, HUB)
+        folder = name.removeprefix("hf:")
+        if Path(folder).expanduser().exists():
+            boundary.check_path(folder)
+        return name
+    if name.lower().endswith(_SUITE_SUFFIXES):
+        return boundary.confine_path(name)
+    for entry in find_entries(name) or find_entries(name.partition("/")[0]):
+        if is_plugin_suite(entry):
+            boundary.require(f"the suite {entry.id} of a plug-in", f"plugin:{entry.id}")
+    return name
+
+
+def _confine_model(boundary: TrustBoundary, spec: str) -> str:
+    """Return the spec of a model with the path of its files, if a study may open it."""
+    kind, location, options = parse_model_spec(spec)
+    if registry.is_plugin("model", kind):
+        # Where a plug-in looks for its model is unknown: its name allows all of it.
+        boundary.require(f"the model {spec} of a plug-in", f"plugin:{kind}")
+        return spec
+    current_kind, confined = registry.current_name("model", kind), location
+    # A named model comes with a package and has no location; a misspelt kind is refused when it is opened.
+    if not location or current_kind not in registry.names("model") or current_kind == "uniform":
+        return spec
+    if current_kind == "remote":
+        _check_address(boundary, location)
+    elif current_kind == "prompted":
+        confined = _confine_model(boundary, location)
+        if isinstance(options.get("templates"), str):
+            options = options | {"templates": boundary.confine_path(str(options["templates"]))}
+    else:
+        confined = _confine_location(boundary, location, may_be_hub=current_kind in _HUB_KINDS)
+    if confined == location and options == parse_model_spec(spec)[2]:
+        return spec
+    # A path that ends in a bracket needs a pair of its own, or its last one would be read as options.
+    return format_spec(f"{kind}:{confined}", options) if options or confined.endswith(")") else f"{kind}:{confined}"
+
+
+def _confine_location(boundary: TrustBoundary, location: str, *, may_be_hub: bool) -> str:
+    """Return the path of a model, or its id on the Hub, if a study may open it."""
+    if may_be_hub and boundary.find_path(location) is None and not location.startswith(("/", "~", ".")):
+        boundary.require(f"{location} on the Hugging Face Hub", HUB)
+        return location
+    path = boundary.confine_path(location)
+    folder = Path(path).expanduser()
+    if folder.is_dir():
+        _check_references(boundary, folder)
+    return path
+
+
+def _check_references(boundary: TrustBoundary, folder: Path) -> None:
+    """Raise an error for a model whose configuration names files or another model outside the folder of the study."""
+    for file in sorted(folder.rglob("*config*.json")):
+        try:
+            references = list(_find_references(json.loads(file.read_text(encoding="utf-8"))))
+        # Whoever opens the model reports a file that cannot be read.
+        except (OSError, ValueError, RecursionError):
+            continue
+        for key, value in references:
+            path = folder / value
+            if key == "base_model_name_or_path" and not path.exists():
+                boundary.require(f"{value}, which {file} names,", HUB)
+            elif path.exists():
+                # Authors leave the paths of their own machines behind, which do no harm where there is no such file.
+                boundary.check_path(str(path))
+
+
+def _find_references(content: object) -> Iterator[tuple[str, str]]:
+    """Yield the entries of a configuration that libraries open: vocabularies, and the model below an adapter."""
+    if isinstance(content, dict):
+        for key, value in content.items():
+            if isinstance(value, str) and (key.endswith("_file") or key == "base_model_name_or_path") and value:
+                yield key, value
+            yield from _find_references(value)
+    elif isinstance(content, list):
+        for value in content:
+            yield from _find_references(value)
+
+
+def _check_address(boundary: TrustBoundary, location: str) -> None:
+    """Raise an error for the address of a model if a study may not send anything there."""
+    try:
+        parts = urlsplit(location.partition("#")[0])
+        host = parts.hostname or ""
+    except ValueError as error:
+        raise SpecError(f"{boundary.file}: remote:{shorten(location)} is no address: {error}") from error
+    boundary.require(f"the server {host}", f"remote:{host}", f"remote:{parts.netloc.rpartition('@')[2].lower()}")
+
+
+def _confine_spec(boundary: TrustBoundary, kind: str, text: str) -> str:
+    """Return the spec of a measure or reduction with the path of its file, if a study may open it."""
+    spec = parse_spec(text)
+    confined = _confine_parsed(boundary, kind, spec)
+    return text if confined == spec else _format_parsed(confined)
+
+
+def _confine_parsed(boundary: TrustBoundary, kind: str, spec: ParsedSpec) -> ParsedSpec:
+    if registry.is_plugin(kind, spec.name):
+        boundary.require(f"the {kind} {spec.name} of a plug-in", f"plugin:{spec.name}")
+
+    def confine(value: object) -> object:
+        if isinstance(value, ParsedSpec):
+            return _confine_parsed(boundary, kind, value)
+        # The only texts in a reduction are the names of tables of unigrams.
+        if kind == "reduction" and isinstance(value, str) and value and not value.startswith("wordfreq:"):
+            return boundary.confine_path(value)
+        return value
+
+    options = {name: confine(value) for name, value in spec.options.items()}
+    return ParsedSpec(spec.name, tuple(map(confine, spec.args)), options)
+
+
+def _format_parsed(spec: ParsedSpec) -> str:
+    """Return the text of a parsed spec.
+
+    >>> _format_parsed(parse_spec("exp(slor(unigrams='counts.tsv'))"))
+    "exp(slor(unigrams='counts.tsv'))"
+    """
+
+    def write(value: object) -> str:
+        return _format_parsed(value) if isinstance(value, ParsedSpec) else repr(value)
+
+    words = [*map(write, spec.args), *(f"{name}={write(value)}" for name, value in spec.options.items())]
+    return f"{spec.name}({', '.join(words)})" if words else spec.name

@@ -1,0 +1,476 @@
+"""The data of a report: rows from saved runs and JSON files, their suites, and stored surprisals of tokens.
+
+- ``load_report_data`` reads rows and sorts them into kinds by their columns, so that a run, the output of ``--json``
+  and rows of other programs are all read in the same way. Files may come from anybody, so every row is checked.
+- ``attach_suites`` finds the sentences of the rows, ``read_stored_tokens`` their tokens with surprisals.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from acceptability.api.scoring import SuiteQueries
+from acceptability.errors import AcceptabilityError, ReportError, UnknownName, shorten
+from acceptability.paths import home_folder
+from acceptability.specs import parse_signature
+from acceptability.store.runs import runs_folder
+from acceptability.store.scores import ScoreStore
+from acceptability.suites import load_suite
+from acceptability.types import ModelOutput, Sentence, Suite, TokenScores
+
+Row = Mapping[str, Any]
+
+ROW_KINDS = {
+    "comparisons": ("measure", "first", "second", "difference"),
+    "correlations": ("first", "second", "r"),
+    "groups": ("group", "directionality", "repulsion"),
+    "results": ("measure", "model", "suite", "value", "n"),
+    "cells": ("table", "row", "column", "ours"),
+    "layers": ("layer", "value"),
+    "sizes": ("size", "value"),
+}
+"""The kinds of rows with the columns that identify them.
+
+A row is of the first kind whose columns it has all, so that a kind with more specific columns comes earlier."""
+
+TEXT_COLUMNS = (
+    "table",
+    "row",
+    "column",
+    "note",
+    "measure",
+    "model",
+    "suite",
+    "reduction",
+    "group",
+    "first",
+    "second",
+    "signature",
+    "reason",
+    "notes",
+    "unit",
+)
+NUMBER_COLUMNS = ("layer", "size", "value", "low", "high", "n", "difference", "r", "p", "directionality", "repulsion")
+"""The columns that must be texts, or numbers, in every row that has them."""
+
+# No number of ours comes near it. Squares and sums of larger ones could overflow to infinity, which JSON cannot hold.
+_NUMBER_LIMIT = 1e100
+
+
+def _is_number(cell: object) -> bool:
+    # A bool is an int in Python. A comparison with NaN is always false, which excludes it too.
+    return isinstance(cell, int | float) and not isinstance(cell, bool) and -_NUMBER_LIMIT < cell < _NUMBER_LIMIT
+
+
+_EXPECTED_TYPES: Mapping[str, tuple[str, Callable[[object], bool]]] = {
+    **dict.fromkeys(TEXT_COLUMNS, ("a text", lambda cell: isinstance(cell, str))),
+    **dict.fromkeys(NUMBER_COLUMNS, ("a number below 1e100", _is_number)),
+    "agrees": ("true or false, or null", lambda cell: isinstance(cell, bool)),
+}
+
+# The columns of every row that a result is computed from.
+_UNIT_COLUMNS = ("suite", "measure", "model", "unit")
+
+
+@dataclass(frozen=True)
+class RunMetadata:
+    """The metadata of a run."""
+
+    id: str
+    command: str = ""
+    arguments: str = ""
+    made: str = ""
+    version: str = ""
+    signatures: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ReportData:
+    """The rows of a report by kind, with their suites.
+
+    Args:
+        runs: The metadata of the runs that the rows come from.
+        results: Values with intervals; grouped ones have ``tag=value`` or ``macro(tag)`` in ``group``.
+        comparisons, correlations: The rows of the commands ``compare`` and ``correlate``.
+        groups: Directionality and repulsion, the rows of the command ``contrasts``.
+        targets: The contrasts behind ``groups``, with surprisals in bits.
+        cells: A paper's numbers and ours.
+        layers, sizes: Values by layer of a network, and by the amount of training data.
+        units: The rows that results are computed from.
+        suites: The suites of the rows by name, as far as they were found.
+        notes: Messages to the reader, on what was not found.
+    """
+
+    runs: tuple[RunMetadata, ...] = ()
+    results: tuple[Row, ...] = ()
+    comparisons: tuple[Row, ...] = ()
+    correlations: tuple[Row, ...] = ()
+    groups: tuple[Row, ...] = ()
+    targets: tuple[Row, ...] = ()
+    cells: tuple[Row, ...] = ()
+    layers: tuple[Row, ...] = ()
+    sizes: tuple[Row, ...] = ()
+    units: tuple[Row, ...] = ()
+    suites: Mapping[str, Suite] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def signatures(self) -> list[str]:
+        """All signatures without repetition, except those of groups."""
+        signatures = [
+            str(row.get("signature") or "") for row in (*self.results, *self.comparisons) if not row.get("group")
+        ]
+        signatures += [
+            signature for run in self.runs for signature in run.signatures if "group" not in parse_signature(signature)
+        ]
+        return list(dict.fromkeys(filter(None, signatures)))
+
+
+def load_report_data(sources: Sequence[str]) -> ReportData:
+    """Return the rows of runs and files.
+
+    Args:
+        sources: Ids of runs, "latest", folders of runs, or JSON files of rows.
+    """
+    runs: list[RunMetadata] = []
+    rows_by_kind: dict[str, list[Row]] = {kind: [] for kind in ROW_KINDS}
+    units: list[Row] = []
+    targets: list[Row] = []
+    for source in sources:
+        metadata, rows, detail_rows = _read_source(source)
+        runs.append(metadata)
+        suite_and_model = _find_suite_and_model(metadata)
+        for row in rows:
+            kind = find_row_kind(row)
+            if kind:
+                # Rows of contrasts do not name their suite and model, which the run has once for all of them.
+                rows_by_kind[kind].append({**suite_and_model, **row} if kind == "groups" else row)
+        units += _select_unit_rows(detail_rows, source)
+        targets += [{**suite_and_model, **row} for row in _select_target_rows(detail_rows, source)]
+    if not any(rows_by_kind.values()):
+        # Rows of another program usually lack one column, which the list of kinds shows.
+        kinds = "; ".join(f"{kind}: {', '.join(columns)}" for kind, columns in ROW_KINDS.items())
+        raise ReportError(f"{', '.join(sources)}: no row can be shown. Rows need the columns of one kind ({kinds}).")
+    unique_rows: dict[str, Any] = {kind: tuple(_drop_duplicates(rows)) for kind, rows in rows_by_kind.items()}
+    return ReportData(
+        runs=tuple(runs),
+        units=tuple(_drop_duplicate_units(units)),
+        targets=tuple(_drop_duplicates(targets)),
+        **unique_rows,
+    )
+
+
+def find_row_kind(row: Row) -> str | None:
+    """Return the kind of a row; None for rows that no figure or table shows.
+
+    >>> find_row_kind({"first": "a", "second": "b", "r": 0.5})
+    'correlations'
+    """
+    return next((kind for kind, columns in ROW_KINDS.items() if all(name in row for name in columns)), None)
+
+
+LATEST = "latest"
+"""Stands for the newest run."""
+
+
+def _read_source(source: str) -> tuple[RunMetadata, list[Row], list[Row]]:
+    """Return the metadata of a run, its rows, and the rows that these are computed from."""
+    path = Path(source)
+    if path.is_file():
+        return _read_json_file(path)
+    # Ids start with the time, so that the last one in the order is the newest. Hidden folders are runs being written.
+    known = sorted(run_file.parent.name for run_file in runs_folder().glob("[!.]*/run.json"))
+    name = known[-1] if source == LATEST and known else source
+    folder = path if (path / "run.json").is_file() else runs_folder() / name
+    if not source or not (folder / "run.json").is_file():
+        raise UnknownName(
+            "run", source, known, hint="`acceptability runs` lists them; a folder or a JSON file is possible too."
+        )
+    run_content = _load_json(folder / "run.json")
+    if not isinstance(run_content, dict):
+        raise ReportError(f"{folder / 'run.json'}: expected the metadata of a run, as a command saves it")
+    fields = {name: str(run_content.get(name, "")) for name in ("id", "command", "arguments", "made", "version")}
+    signatures = run_content.get("signatures", [])
+    if not isinstance(signatures, list) or not all(isinstance(signature, str) for signature in signatures):
+        raise _make_damage_error(source, "signatures", signatures, "a list of texts")
+    metadata = RunMetadata(**fields, signatures=tuple(signatures))
+    return metadata, _read_rows(folder / "results.json"), _read_rows(folder / "units.json")
+
+
+def _read_json_file(path: Path) -> tuple[RunMetadata, list[Row], list[Row]]:
+    """Return the metadata and rows of a JSON file: a list of rows, or the output of ``contrasts --json``."""
+    content = _load_json(path)
+    metadata = RunMetadata(path.name)
+    # The only command whose JSON is not a list of rows.
+    if isinstance(content, dict) and isinstance(content.get("groups"), list):
+        signed_metadata = RunMetadata(path.name, command="contrasts", signatures=(str(content.get("signature", "")),))
+        return signed_metadata, _check_rows(content["groups"], path), _check_rows(content.get("contrasts", []), path)
+    return metadata, _check_rows(content, path), []
+
+
+def _read_rows(path: Path) -> list[Row]:
+    """Return the rows of a file of a run."""
+    # Ids, models and tags repeat in millions of rows; each distinct text is kept in memory once.
+    texts: dict[str, str] = {}
+    rows = _stream_rows(path) or _check_rows(_load_json(path), path)
+    return [{name: _intern_text(cell, texts) for name, cell in row.items()} for row in rows]
+
+
+def _intern_text(cell: Any, texts: dict[str, str]) -> Any:
+    return texts.setdefault(cell, cell) if isinstance(cell, str) else cell
+
+
+def _stream_rows(path: Path) -> Iterator[Row] | None:
+    """Return an iterator over rows that have a line each, as in a saved run; None for a file of another layout."""
+    try:
+        with path.open(encoding="utf-8", errors="surrogatepass") as lines:
+            # A saved run has one row per line; another JSON file, such as one that was reformatted, is read as a whole.
+            is_by_line = next(lines, "").endswith("},\n")
+    except (OSError, ValueError) as error:
+        raise ReportError(f"cannot read {path}: {error}") from error
+    return _read_row_lines(path) if is_by_line else None
+
+
+def _read_row_lines(path: Path) -> Iterator[Row]:
+    # Line by line, since json.load() of a file of gigabytes would take many times its size in memory.
+    line_number = 0
+    try:
+        with path.open(encoding="utf-8", errors="surrogatepass") as lines:
+            for line_number, line in enumerate(lines, start=1):
+                # A line is a row and a comma; the first and the last one also have a bracket of the list.
+                [row] = json.loads(f"[{line.rstrip().removeprefix('[').removesuffix(']').removesuffix(',')}]")
+                yield from _check_rows([row], path, line_number)
+    except UnicodeDecodeError as error:
+        raise ReportError(f"cannot read {path} after line {line_number}: {error}") from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise ReportError(f"cannot read {path}, line {line_number}: {error}") from error
+
+
+def _check_rows(content: object, path: Path, first_number: int = 1) -> list[Row]:
+    if not isinstance(content, list) or not all(isinstance(row, dict) for row in content):
+        raise ReportError(f"{path}: expected a list of rows, as --json prints it")
+    for row_number, row in enumerate(content, start=first_number):
+        _check_row(row, path, row_number)
+    return content
+
+
+def _check_row(row: Row, path: Path, row_number: int) -> None:
+    """Raise an error for a row with a value of the wrong type in a known column."""
+    for name, cell in row.items():
+        if cell is not None and (expected := _EXPECTED_TYPES.get(name)) and not expected[1](cell):
+            where = f"{path}, row {row_number}: {name}"
+            raise ReportError(f"{where} is {shorten(repr(cell))}; expected {expected[0]}")
+
+
+def _select_unit_rows(rows: Sequence[Row], source: str) -> list[Row]:
+    """Return the rows that results are computed from, after a check: identifying columns are texts, others numbers."""
+    unit_rows = [row for row in rows if "unit" in row and "model" in row]
+    columns: dict[tuple[str, str], list[str]] = {}
+    for row in unit_rows:
+        tags = [name for name in row if name.startswith("tag/")]
+        for name in (*_UNIT_COLUMNS, *tags):
+            if not isinstance(row.get(name), str):
+                raise _make_damage_error(source, name, row.get(name), "a text")
+        number_columns = sorted(set(row) - {*_UNIT_COLUMNS, *tags, "reduction"})
+        _check_numbers(row, number_columns, source)
+        if row.get("label", 0) not in (0, 1):
+            raise _make_damage_error(source, "label", row["label"], "0 or 1")
+        # All rows of a measure must have the same columns, since they become arrays.
+        expected = columns.setdefault((row["suite"], row["measure"]), number_columns)
+        if number_columns != expected:
+            raise _make_damage_error(
+                source, f"one row of {row['measure']}", number_columns, f"{expected}, as others have"
+            )
+    return unit_rows
+
+
+def _select_target_rows(rows: Sequence[Row], source: str) -> list[Row]:
+    """Return the rows of contrasts with the surprisals of both targets."""
+    target_rows = [row for row in rows if "better_surprisal_bits" in row]
+    for row in target_rows:
+        _check_numbers(row, ("better_surprisal_bits", "worse_surprisal_bits"), source)
+    return target_rows
+
+
+def _check_numbers(row: Row, names: Sequence[str], source: str) -> None:
+    for name in names:
+        if not _is_number(row.get(name)):
+            raise _make_damage_error(source, name, row.get(name), "a number below 1e100")
+
+
+def _make_damage_error(source: str, name: str, value: object, expected: str) -> ReportError:
+    """Return the error for a value that no command saves in a run."""
+    message = f"the run {source} is damaged: {name} is {shorten(repr(value))}; expected {expected}"
+    return ReportError(f"{message}. Run the command again.")
+
+
+def _load_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8", errors="surrogatepass"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise ReportError(f"cannot read {path}: {error}") from error
+
+
+def _find_suite_and_model(metadata: RunMetadata) -> dict[str, str]:
+    """Return the suite and the model of a run of the command ``contrasts``; empty for other runs."""
+    if metadata.command != "contrasts" or not metadata.signatures:
+        return {}
+    fields = parse_signature(metadata.signatures[0])
+    suite = fields.get("suite", "").partition("#")[0].partition("+targets(")[0]
+    return {"suite": suite, "model": shorten_model_name(fields.get("model", ""))}
+
+
+def shorten_model_name(signature: str) -> str:
+    """Return a short name for a model from its signature.
+
+    >>> shorten_model_name("ngram:trigram@5732531b85a8(units='split').lp()#target")
+    'trigram'
+    """
+    return signature.partition("(")[0].partition("@")[0].rpartition(":")[2] or signature
+
+
+def format_model_name(row: Row) -> str:
+    """Return the name of a model in figures: with its reduction, unless that is the default one.
+
+    >>> format_model_name({"model": "trigram", "reduction": "slor()"})
+    'trigram slor()'
+    >>> format_model_name({"model": "trigram", "reduction": "lp()"})
+    'trigram'
+    """
+    reduction = row.get("reduction") or ""
+    name = str(row["model"])
+    return name.removesuffix(" lp()") if reduction in ("", "lp()", "log_odds()") else f"{name} {reduction}"
+
+
+def _drop_duplicates(rows: Iterable[Row]) -> Iterator[Row]:
+    """Yield rows without repetition."""
+    # Two runs may have computed the same, and a model would be drawn twice.
+    seen: set[str] = set()
+    for row in rows:
+        # Rows are mappings, which cannot be members of a set; their JSON can.
+        key = json.dumps(row, sort_keys=True, default=str)
+        if key not in seen:
+            seen.add(key)
+            yield row
+
+
+def _drop_duplicate_units(rows: Iterable[Row]) -> Iterator[Row]:
+    """Yield the first row for each combination of model, measure and unit."""
+    # By what identifies them: comparing whole rows, as _drop_duplicates does, would take minutes for millions of rows.
+    seen: set[tuple[object, ...]] = set()
+    for row in rows:
+        key = (row.get("suite"), row.get("measure"), format_model_name(row), row["unit"])
+        if key not in seen:
+            seen.add(key)
+            yield row
+
+
+@dataclass(frozen=True)
+class SurprisalSpan:
+    """A token of a sentence, as a range of characters, with its surprisal under a model."""
+
+    start: int
+    end: int
+    surprisal_bits: float
+
+
+def attach_suites(report_data: ReportData, known_suites: Sequence[Suite] = ()) -> ReportData:
+    """Return the data with the suites of its rows; for a suite that is not found, a note is added.
+
+    Args:
+        known_suites: Suites that are loaded already. Others are searched for by name, and among the arguments of the
+            command.
+    """
+    suites: dict[str, Suite] = {}
+    notes: list[str] = []
+    for name, signature in _find_suite_signatures(report_data).items():
+        argument_words = [word for run in report_data.runs for word in _split_arguments(run.arguments)]
+        suite = next(
+            (
+                candidate
+                for candidate in _iterate_candidates(name, argument_words, known_suites)
+                # The signature has a hash of the content: a file may have changed since the run.
+                if candidate.signature == signature
+            ),
+            None,
+        )
+        if suite is None:
+            notes.append(
+                f"The sentences of {name} are not shown: the suite of the run ({signature}) was not found. "
+                "Name its file with --suite."
+            )
+        else:
+            suites[name] = suite
+    return replace(report_data, suites=suites, notes=(*report_data.notes, *notes))
+
+
+def _find_suite_signatures(report_data: ReportData) -> dict[str, str]:
+    """Return the signatures of the suites of the rows, by the name of the suite."""
+    signed = [parse_signature(signature).get("suite", "") for signature in report_data.signatures]
+    # A suite with targets was derived from another one, and cannot be loaded by a name.
+    return {suite.rpartition("#")[0]: suite for suite in signed if "#" in suite and "+targets(" not in suite}
+
+
+def _split_arguments(arguments: str) -> list[str]:
+    try:
+        return shlex.split(arguments)
+    # The arguments of a foreign run may have an unclosed quotation mark.
+    except ValueError:
+        return []
+
+
+def _iterate_candidates(name: str, argument_words: Iterable[str], known_suites: Sequence[Suite]) -> Iterator[Suite]:
+    yield from known_suites
+    for word in dict.fromkeys((name, *argument_words)):
+        # Only words that may be a path of the suite: others, such as models, would be looked up in vain.
+        if word == name or name in word:
+            try:
+                yield load_suite(word)
+            except AcceptabilityError:
+                # Not a suite, or one that is not on this machine; the next word may be it.
+                continue
+
+
+def read_stored_tokens(
+    suite: Suite, sentences: Sequence[Sentence], models: Mapping[str, str]
+) -> dict[str, dict[str, list[SurprisalSpan]]]:
+    """Return the stored tokens of sentences, by model and sentence id; no model is run.
+
+    Args:
+        models: From names of models to their signatures in results, which end in the signature of a reduction.
+    """
+    # Opening the store would create it.
+    if not (home_folder() / "scores.sqlite").is_file() or not sentences:
+        return {}
+    sub_suite = Suite(suite.name, tuple(sentences))
+    queries = SuiteQueries(sub_suite)
+    tokens_by_model: dict[str, dict[str, list[SurprisalSpan]]] = {}
+    with ScoreStore() as store:
+        # The longest first: the signature of one model may be a prefix of another's.
+        stored_signatures = sorted(store.count_answers(), key=len, reverse=True)
+        for name, signature in models.items():
+            stored_signature = next(
+                (stored for stored in stored_signatures if signature.startswith(f"{stored}.")), None
+            )
+            if stored_signature is None:
+                continue
+            stored_outputs = store.iter_known(stored_signature, queries.keys, lambda index: queries[index].text)
+            tokens_by_model[name] = dict(_iterate_sentence_tokens(sub_suite, queries, stored_outputs))
+    return {name: tokens for name, tokens in tokens_by_model.items() if tokens}
+
+
+def _iterate_sentence_tokens(
+    suite: Suite, queries: SuiteQueries, stored_outputs: Iterable[tuple[int, ModelOutput]]
+) -> Iterator[tuple[str, list[SurprisalSpan]]]:
+    for query_index, output in stored_outputs:
+        if isinstance(output, TokenScores):
+            bits = (-output.logprobs / math.log(2)).tolist()
+            tokens = [SurprisalSpan(*span, value) for span, value in zip(output.offsets, bits, strict=True)]
+            for sentence_index in queries.sentence_indices(query_index):
+                yield suite.sentences[sentence_index].id, tokens

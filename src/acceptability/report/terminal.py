@@ -1,0 +1,253 @@
+"""Tables for the terminal: results, groups, comparisons, correlations, and a paper's numbers beside ours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from rich.table import Table
+from rich.text import Text
+
+from acceptability.api.comparison import Comparison, ScoreCorrelation
+from acceptability.errors import escape_control_chars
+from acceptability.papers.cells import Cell
+from acceptability.types import Result
+
+
+def build_result_table(results: Sequence[Result], title: str | None = None) -> Table:
+    """Return results as a table with a row each; columns in which all rows are equal are in the title instead.
+
+    Args:
+        title: The title; by default the values that all rows share.
+    """
+    # A terminal of 80 columns has no room for columns that say nothing.
+    names = [name for name in ("suite", "measure", "reduction") if len({getattr(row, name) for row in results}) > 1]
+    shared = [getattr(results[0], name) for name in ("suite", "measure", "reduction") if name not in names]
+    table = make_titled_table(title or ", ".join(filter(None, shared)))
+    with_groups = any(result.group for result in results)
+    for name in ("model", *names, *(["group"] if with_groups else [])):
+        table.add_column(name, overflow="fold")
+    # Names may be folded in a narrow terminal, numbers must never be cut.
+    for name in ("value", "95 % interval", "n"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for result in results:
+        cells = [result.model, *(getattr(result, name) for name in names)]
+        cells += [result.group or "all"] if with_groups else []
+        add_row(table, *cells, format_number(result.value), format_interval(result.low, result.high), str(result.n))
+    return table
+
+
+def build_group_table(results: Sequence[Result], title: str | None = None) -> Table:
+    """Return the grouped results of one measure as a table with a row per group and a column per model."""
+    models = list(dict.fromkeys(result.model for result in results))
+    groups = list(dict.fromkeys(result.group or "all" for result in results))
+    cells = {(result.group or "all", result.model): result for result in results}
+    table = make_titled_table(title)
+    table.add_column("group", overflow="fold")
+    for model in models:
+        table.add_column(to_plain_text(model), justify="right", overflow="fold")
+    for group in groups:
+        group_results = [cells.get((group, model)) for model in models]
+        add_row(table, group.partition("=")[2] or group, *map(_format_result, group_results))
+    return table
+
+
+def _format_result(result: Result | None) -> str:
+    if result is None or result.value is None:
+        return "–"
+    if result.low is None or result.high is None:
+        return f"{result.value:.3f}"
+    return f"{result.value:.3f} [{result.low:.2f}, {result.high:.2f}]"
+
+
+def build_comparison_table(comparisons: Sequence[Comparison]) -> Table:
+    """Return comparisons as a table with a row each; columns in which all rows are equal are in the title instead."""
+    names = [name for name in ("measure", "second") if len({getattr(row, name) for row in comparisons}) > 1]
+    first_comparison = comparisons[0]
+    shared = [first_comparison.measure] if "measure" not in names else []
+    shared += [f"{first_comparison.first} against {first_comparison.second if 'second' not in names else 'others'}"]
+    table = make_titled_table(", ".join(shared))
+    with_groups = any(comparison.group for comparison in comparisons)
+    for name in (*names, *(["group"] if with_groups else [])):
+        table.add_column(name, overflow="fold")
+    number_columns = ["first", "second", "difference", "95 % interval", "p"]
+    # Corrections for several tests: Holm, and Benjamini and Hochberg.
+    number_columns += ["Holm", "BH"] if with_groups else []
+    for name in (*number_columns, "only first", "only second", "n"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in comparisons:
+        cells = [getattr(row, name) for name in names]
+        # The tag is the same in all rows.
+        cells += [_format_group(row.group)] if with_groups else []
+        cells += [format_number(row.first_value), format_number(row.second_value), _format_signed(row.difference)]
+        cells += [format_interval(row.low, row.high), format_p_value(row.p)]
+        cells += [format_p_value(row.holm), format_p_value(row.benjamini_hochberg)] if with_groups else []
+        add_row(table, *cells, _format_count(row.only_first), _format_count(row.only_second), str(row.n))
+    return table
+
+
+def build_correlation_table(correlations: Sequence[ScoreCorrelation], title: str) -> Table:
+    """Return correlations as a table with a row each."""
+    table = make_titled_table(title)
+    for name in ("first", "second"):
+        table.add_column(name, overflow="fold")
+    for name in ("r", "95 % interval", "p", "Holm", "BH", "n"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for correlation in correlations:
+        ps = map(format_p_value, (correlation.p, correlation.holm, correlation.benjamini_hochberg))
+        add_row(
+            table,
+            correlation.first,
+            correlation.second,
+            format_number(correlation.r),
+            format_interval(correlation.low, correlation.high),
+            *ps,
+            str(correlation.n),
+        )
+    return table
+
+
+def _format_group(name: str | None) -> str:
+    return (name or "all").partition("=")[2] or name or "all"
+
+
+def _format_signed(value: float | None) -> str:
+    return "–" if value is None else f"{value:+.4f}"
+
+
+def _format_count(value: int | None) -> str:
+    return "–" if value is None else str(value)
+
+
+def format_p_value(p: float | None) -> str:
+    """Return a p value for a table.
+
+    >>> format_p_value(0.0312), format_p_value(0.000004), format_p_value(None)
+    ('.031', '<.001', '–')
+    """
+    if p is None:
+        return "–"
+    # Without the leading zero, as journals print it: a p value cannot exceed 1.
+    return "<.001" if p < 0.001 else f"{p:.3f}".removeprefix("0")
+
+
+def make_titled_table(title: str | None) -> Table:
+    """Return an empty table with a title."""
+    shown = to_plain_text(title, style="table.title") if title else None
+    return Table(title=shown, title_justify="left", header_style="bold", pad_edge=False)
+
+
+def to_plain_text(text: str, style: str = "") -> Text:
+    """Return a text for Rich, without markup and without control sequences of the terminal."""
+    # Rich reads brackets in a string as markup, and specs of models are full of them.
+    return Text(escape_control_chars(text), style=style)
+
+
+def add_row(table: Table, *cells: str) -> None:
+    """Add a row of plain text."""
+    table.add_row(*map(to_plain_text, cells))
+
+
+def collect_footnotes(results: Sequence[Result]) -> list[str]:
+    """Return the lines below a table of results: reasons of undefined values, notes, and signatures."""
+    reasons = [f"{result.measure} {result.group or 'all'}: {result.reason}" for result in results if result.reason]
+    notes = [f"{result.measure} {result.group or 'all'}: {note}" for result in results for note in result.notes]
+    # The signatures of groups differ from that of the whole only in the group.
+    signatures = [result.signature for result in results if not result.group]
+    return list(dict.fromkeys([*reasons, *notes, *signatures]))
+
+
+def format_number(value: float | None) -> str:
+    """Return a number for a table; a dash where it is undefined.
+
+    >>> format_number(0.5), format_number(None)
+    ('0.5000', '–')
+    """
+    return "–" if value is None else f"{value:.4f}"
+
+
+def format_interval(low: float | None, high: float | None) -> str:
+    """Return both ends with four decimals, or a dash where there is no interval."""
+    return "–" if low is None or high is None else f"{low:.4f} … {high:.4f}"
+
+
+# A longer source or note would make its row many lines high.
+_LONG_TEXT = 40
+_YES_NO = {True: "yes", False: "no", None: ""}
+
+
+def build_cell_table(title: str, cells: Sequence[Cell]) -> Table:
+    """Return the cells of one table of a paper as a table with a row each; long texts are numbered and below it."""
+    text_numbers = _number_long_texts(cells)
+    table = make_titled_table(title)
+    for name in ("row", "column"):
+        table.add_column(name, overflow="fold")
+    for name, shown in (("paper", [cell.paper or "–" for cell in cells]), ("ours", list(map(_format_ours, cells)))):
+        # A number must not be broken over lines; some "numbers" of papers are sentences, which may be.
+        table.add_column(name, justify="right", overflow="fold", no_wrap=max(map(len, shown), default=0) < 20)
+    table.add_column("agrees", justify="right", no_wrap=True)
+    for name in ("source", "note"):
+        table.add_column(name, overflow="fold")
+    for cell in cells:
+        signs = cell.paper or "–", _format_ours(cell), _YES_NO[cell.agrees]
+        source_and_note = (
+            f"({text_numbers[text]})" if text in text_numbers else text for text in (cell.source, cell.note)
+        )
+        add_row(table, cell.row, cell.column, *signs, *source_and_note)
+    table.caption = (
+        to_plain_text("\n".join(f"({number}) {text}" for text, number in text_numbers.items()))
+        if text_numbers
+        else None
+    )
+    table.caption_justify = "left"
+    return table
+
+
+def _number_long_texts(cells: Sequence[Cell]) -> dict[str, int]:
+    """Return the numbers of the long sources and notes, in the order of the cells."""
+    texts = dict.fromkeys(text for cell in cells for text in (cell.source, cell.note) if len(text) > _LONG_TEXT)
+    return {text: number for number, text in enumerate(texts, start=1)}
+
+
+def _format_ours(cell: Cell) -> str:
+    """Return our number with as many decimals as the paper's, but at least four."""
+    if cell.ours is None:
+        return "–"
+    if not isinstance(cell.ours, float):
+        return str(cell.ours)
+    digits = re.fullmatch(r"[^.]*\.(\d+)\D*", cell.paper or "")
+    # Counts are computed as floats too, and are shown as the paper shows them.
+    if cell.paper and not digits and cell.ours.is_integer():
+        return f"{cell.ours:.0f}"
+    return f"{cell.ours:.{max(4, len(digits[1]) if digits else 0)}f}"
+
+
+def describe_agreement(cells: Sequence[Cell]) -> str:
+    """Return a sentence on how many numbers of a paper were reproduced, with the counts of each table.
+
+    >>> describe_agreement([Cell("Table 1", "a", "b", ".5", 0.5, "published scores", True)])
+    '1 of 1 printed numbers were reproduced.'
+    """
+    compared = [cell for cell in cells if cell.agrees is not None]
+    n_second_hand = sum(cell.is_second_hand for cell in compared)
+    n_open = sum(cell.paper is not None and cell.ours is None for cell in cells)
+    n_not_compared = sum(cell.is_not_compared for cell in cells)
+    tables = list(dict.fromkeys(cell.table for cell in compared))
+    other = (
+        f"{n_not_compared} of ours stand beside printed ones of other models or texts, and are not compared."
+        * bool(n_not_compared)
+    )
+    if not compared:
+        return other or "No printed number could be set beside one of ours."
+    summary = f"{_format_agreement_count(compared)} printed numbers were reproduced"
+    summary += f", {n_second_hand} of them second-hand: see their notes" if n_second_hand else ""
+    summary += f"; {n_open} more cannot be computed from what is published." if n_open else "."
+    parts = [
+        f"{table} {_format_agreement_count([cell for cell in compared if cell.table == table])}" for table in tables
+    ]
+    by_table = f"{', '.join(parts)}." if len(parts) > 1 else ""
+    return " ".join(filter(None, (summary, by_table, other)))
+
+
+def _format_agreement_count(compared: Sequence[Cell]) -> str:
+    return f"{sum(cell.agrees is True for cell in compared)} of {len(compared)}"

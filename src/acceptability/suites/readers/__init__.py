@@ -1,0 +1,1 @@
+"""One reader per published format; the registry says which function reads which suite."""

@@ -1,0 +1,294 @@
+"""Comparisons of two models on the same rows: differences, intervals, tests and groups."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import program
+from acceptability import Bootstrap, Scores, Sentence, Suite, compare
+from acceptability.errors import MeasureError, SuiteError
+from acceptability.types import make_contrast
+
+KINDS = ("a", "b", "c")
+
+
+def make_suite(per_kind: int = 20) -> Suite:
+    sentences = [
+        Sentence(f"{kind}{i}", f"Sentence {kind}{i}.", label=1 - i % 2, rating=float(i % 2), tags={"kind": kind})
+        for kind in KINDS
+        for i in range(2 * per_kind)
+    ]
+    pairs = [make_contrast(sentences[i], sentences[i + 1]) for i in range(0, len(sentences), 2)]
+    return Suite("made", tuple(sentences), tuple(pairs))
+
+
+def make_scores(suite: Suite, right: dict[str, int], model: str) -> Scores:
+    """Return scores by which the given number of contrasts of each kind are right, the first ones."""
+    seen = dict.fromkeys(KINDS, 0)
+    values = {}
+    for index, contrast in enumerate(suite.contrasts):
+        kind = contrast.tags["kind"]
+        gap = 1.0 if seen[kind] < right[kind] else -1.0
+        seen[kind] += 1
+        values |= {contrast.better: gap + 0.001 * index, contrast.worse: 0.001 * index}
+    return Scores(values, model)
+
+
+SUITE = make_suite()
+GOOD = make_scores(SUITE, {"a": 20, "b": 15, "c": 10}, "good")
+POOR = make_scores(SUITE, {"a": 10, "b": 14, "c": 10}, "poor")
+
+
+def test_a_comparison_has_a_paired_interval_and_tests() -> None:
+    (result,) = compare(SUITE, [GOOD, POOR], ["PairAccuracy"])
+    assert (result.first_value, result.second_value) == (45 / 60, 34 / 60)
+    assert result.difference == pytest.approx(11 / 60)
+    assert result.low < result.difference < result.high
+    assert (result.only_first, result.only_second) == (11, 0)
+    exact = stats.binomtest(0, 11, 0.5).pvalue
+    assert result.mcnemar_p == pytest.approx(exact, abs=1e-12)
+    assert result.p == pytest.approx(exact, abs=1e-12), "of rows that are right or wrong every swap is counted"
+    assert result.odds_ratio is None
+    assert "test:permutation(draws=2000,by=row,seed=0)" in result.signature
+    assert "good minus poor" in result.signature
+
+
+def test_groups_come_with_corrected_p_and_a_macro_mean() -> None:
+    overall, *groups, macro = compare(SUITE, [GOOD, POOR], ["PairAccuracy"], by="kind")
+    assert [result.group for result in (overall, *groups, macro)] == [None, "kind=a", "kind=b", "kind=c", "macro(kind)"]
+    ps = [stats.binomtest(0, n, 0.5).pvalue if n else 1.0 for n in (10, 1, 0)]
+    assert [result.p for result in groups] == pytest.approx(ps)
+    assert [result.holm for result in groups] == pytest.approx([3 * ps[0], 1, 1])
+    assert [result.benjamini_hochberg for result in groups] == pytest.approx([3 * ps[0], 1, 1])
+    assert overall.holm is None
+    assert macro.difference == pytest.approx(np.mean([10 / 20, 1 / 20, 0]))
+    assert macro.low < macro.difference < macro.high
+    assert macro.p is None
+    assert macro.n == 60
+
+
+def test_the_same_model_twice_does_not_differ() -> None:
+    (result,) = compare(SUITE, [GOOD, GOOD], ["PairAccuracy"])
+    assert (result.difference, result.p, result.mcnemar_p) == (0, 1, 1)
+
+
+def test_correlations_are_standardised_before_the_test() -> None:
+    generator = np.random.default_rng(0)
+    noise = {sentence.id: float(generator.normal()) for sentence in SUITE.sentences}
+    near = Scores(
+        {sentence.id: 1000 * (sentence.label + 0.3 * noise[sentence.id]) for sentence in SUITE.sentences}, "near"
+    )
+    far = Scores({sentence.id: sentence.label + 3 * noise[sentence.id] for sentence in SUITE.sentences}, "far")
+    (result,) = compare(SUITE, [near, far], ["PBC"], draws=500)
+    assert result.p == pytest.approx(1 / 501)
+    assert result.mcnemar_p is None
+    (alike,) = compare(SUITE, [near, Scores({k: v / 7 for k, v in near.values.items()}, "scaled")], ["PBC"], draws=200)
+    assert alike.p == 1
+
+
+def test_clusters_are_resampled_and_swapped_as_a_whole() -> None:
+    (result,) = compare(SUITE, [GOOD, POOR], ["PairAccuracy"], bootstrap=Bootstrap(by="kind"))
+    assert result.p == 0.5, "of the 8 ways to swap three kinds, of which one differs by nothing, half are as far out"
+    assert "by=kind" in result.signature
+    assert (result.only_first, result.mcnemar_p) == (11, None), "McNemar's test would take rows as independent"
+
+
+def test_an_undefined_value_has_a_reason_and_stops_nothing() -> None:
+    sentences = [Sentence(str(i), f"s{i}", label=int(i < 3), tags={"kind": "x" if i < 2 else "y"}) for i in range(6)]
+    suite = Suite("torn", tuple(sentences))
+    one = Scores({str(i): float(i) for i in range(6)}, "one")
+    two = Scores({str(i): float(-i) for i in range(6)}, "two")
+    overall, x, y, macro = compare(suite, [one, two], ["PBC"], by="kind", bootstrap=Bootstrap(200), draws=50)
+    assert overall.difference is not None
+    assert x.difference is None
+    assert "label" in x.reason
+    assert x.holm is None
+    assert y.difference is not None
+    assert macro.difference is None
+    assert macro.reason == "undefined for kind=x"
+
+
+def test_zero_draws_and_resamples_omit_test_and_interval() -> None:
+    (result,) = compare(SUITE, [GOOD, POOR], ["PairAccuracy"], bootstrap=Bootstrap(0), draws=0)
+    assert (result.p, result.low) == (None, None)
+    assert "test:none" in result.signature
+
+
+def test_invalid_arguments_are_refused() -> None:
+    with pytest.raises(MeasureError, match="draws is -1"):
+        compare(SUITE, [GOOD, POOR], draws=-1)
+    with pytest.raises(SuiteError, match="no tag 'kinds'"):
+        compare(SUITE, [GOOD, POOR], ["PairAccuracy"], by="kinds")
+
+
+@pytest.fixture
+def run_compare(tmp_path: Path, own_home: Path):
+    by_id = SUITE.by_id
+    pairs = [
+        f"p{i},{by_id[contrast.better].text},{by_id[contrast.worse].text}" for i, contrast in enumerate(SUITE.contrasts)
+    ]
+    (tmp_path / "suite.csv").write_text("\n".join(["id,good,bad", *pairs]))
+    for scores in (GOOD, POOR):
+        rows = [
+            f"p{i}/{member},{scores[name]}"
+            for i, contrast in enumerate(SUITE.contrasts)
+            for member, name in (("good", contrast.better), ("bad", contrast.worse))
+        ]
+        (tmp_path / f"{scores.model}.csv").write_text("\n".join(["sentence_id,score", *rows]))
+
+    def run(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+        env = {**os.environ, "ACCEPTABILITY_HOME": str(own_home), "COLUMNS": "200"}
+        done = program.typed(["compare", *arguments], tmp_path, env)
+        assert done.returncode == code, done.stderr
+        return done
+
+    return run
+
+
+def test_files_of_scores_are_compared_and_discordant_contrasts_written(run_compare, tmp_path: Path) -> None:
+    files = ("--scores", "good.csv", "--scores", "poor.csv")
+    done = run_compare("suite.csv", *files, "-M", "PairAccuracy", "--differing", "pairs.csv", "--json")
+    (result,) = json.loads(done.stdout)
+    with (tmp_path / "pairs.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == result["only_first"] + result["only_second"] == 11
+    assert {row["met_by"] for row in rows} == {"first"}
+    assert all(float(row["first_gap"]) > 0 > float(row["second_gap"]) for row in rows)
+
+
+def test_a_model_is_compared_with_a_file(run_compare) -> None:
+    shown = run_compare("suite.csv", "-m", "uniform", "--scores", "good.csv", "-M", "PairAccuracy").stdout
+    assert "uniform lp() against good" in shown
+    assert "only first" in shown
+
+
+def test_differing_needs_a_measure_of_contrasts(run_compare) -> None:
+    files = ("--scores", "good.csv", "--scores", "poor.csv")
+    done = run_compare("suite.csv", *files, "-M", "PBC", "--differing", "pairs.csv", code=1)
+    assert "--differing needs a measure" in done.stderr
+    assert "needs two models" in run_compare("suite.csv", "--scores", "good.csv", code=1).stderr
+
+
+def shifted(scale: float, shift: float, seed: int, model: str) -> Scores:
+    """Return noisy scores in which better sentences lie above worse ones by a shift, on a given scale."""
+    noise = np.random.default_rng(seed).normal(size=len(SUITE.sentences))
+    return Scores(
+        {
+            sentence.id: scale * (shift * sentence.label + float(gap))
+            for sentence, gap in zip(SUITE.sentences, noise, strict=True)
+        },
+        model,
+    )
+
+
+@pytest.mark.parametrize("measure", ["UnpairedAUC", "AUC"])
+def test_swapping_models_preserves_the_order_of_better_and_worse(measure: str) -> None:
+    """Better and worse sentences are on one scale: with a scale for each nothing would lie above anything."""
+    (result,) = compare(SUITE, [shifted(1, 3, 0, "apart"), shifted(100, 0, 1, "mixed")], [measure], draws=200)
+    assert result.difference > 0.3
+    assert result.p == pytest.approx(1 / 201)
+
+
+def rated(seed: int) -> tuple[Suite, Scores, Scores]:
+    generator = np.random.default_rng(seed)
+    sentences = [Sentence(str(i), f"s{i}", rating=float(generator.normal())) for i in range(60)]
+    suite = Suite("rated", tuple(sentences), tuple(make_contrast(*sentences[i : i + 2]) for i in range(0, 60, 2)))
+    near = {sentence.id: sentence.rating + 3 * float(generator.normal()) for sentence in sentences}
+    return (
+        suite,
+        Scores(near, "near"),
+        Scores({sentence.id: float(generator.normal()) for sentence in sentences}, "far"),
+    )
+
+
+@pytest.mark.parametrize("kind", ["pearson", "spearman", "kendall"])
+def test_gaps_are_standardised_before_they_are_swapped(kind: str) -> None:
+    suite, near, far = rated(3)
+    large = Scores({name: 1000 * value for name, value in near.values.items()}, "large")
+    measure = [f"DeltaCorrelation(kind={kind!r})"]
+    (one,), (two,) = (compare(suite, [scores, far], measure, draws=200) for scores in (near, large))
+    assert one.difference == pytest.approx(two.difference)
+    assert one.p == two.p
+
+
+def test_a_value_that_depends_on_the_scale_has_no_permutation_test() -> None:
+    one, two = (shifted(4, 1, seed, str(seed)) for seed in (0, 1))
+    (result,) = compare(SUITE, [one, two], ["PBC(scale='exp')"], draws=200)
+    assert result.difference is not None
+    assert result.p is None
+    assert any("depends on the scale" in note for note in result.notes)
+
+
+def test_a_model_with_constant_scores_can_be_tested() -> None:
+    constant = Scores(dict.fromkeys(GOOD.values, 1.0), "constant")
+    (result,) = compare(SUITE, [shifted(1, 3, 0, "apart"), constant], ["AUC"], draws=200)
+    assert result.second_value == 0.5
+    assert result.p == pytest.approx(1 / 201)
+
+
+def test_rows_outside_all_groups_are_noted() -> None:
+    sentences = [
+        replace(sentence, tags=sentence.tags if sentence.tags["kind"] != "c" else {}) for sentence in SUITE.sentences
+    ]
+    pairs = tuple(make_contrast(*sentences[i : i + 2]) for i in range(0, len(sentences), 2))
+    *_, macro = compare(Suite("torn", tuple(sentences), pairs), [GOOD, POOR], ["PairAccuracy"], by="kind")
+    assert macro.n == 40
+    assert macro.notes == ("20 rows without the tag 'kind' are in no group",)
+    assert [len(units) for units in macro.units] == [60, 60]
+
+
+def test_the_defined_value_is_given_beside_the_undefined_one() -> None:
+    constant = Scores(dict.fromkeys(GOOD.values, 1.0), "constant")
+    (result,) = compare(SUITE, [GOOD, constant], ["PBC"], draws=50)
+    assert result.first_value is not None
+    assert (result.second_value, result.difference, result.p) == (None, None, None)
+    assert result.reason.startswith("constant: ")
+
+
+def test_scores_without_z_scores_stop_no_other_measure() -> None:
+    constant = Scores(dict.fromkeys(GOOD.values, 1.0), "constant")
+    pairs, adc = compare(SUITE, [GOOD, constant], ["PairAccuracy", "ADC"], draws=50)
+    assert pairs.difference == 45 / 60
+    assert (adc.difference, adc.n) == (None, 0)
+    assert "no z-scores" in adc.reason
+
+
+def test_an_interval_of_zero_width_has_a_note() -> None:
+    (result,) = compare(SUITE, [GOOD, GOOD], ["PairAccuracy"])
+    assert (result.low, result.high) == (0, 0)
+    assert any("all resamples are equal" in note for note in result.notes)
+
+
+def test_rows_that_the_second_model_lacks_are_noted() -> None:
+    """A set whose scores are all the same has no correlation: here for the second model alone."""
+    flat = Scores({**GOOD.values, **{name: 1.0 for name in GOOD.values if name.startswith("a")}}, "flat")
+    (result,) = compare(SUITE, [GOOD, flat], ["PBC(per='kind')"], draws=50)
+    assert "2 shared, of 3 and 2" in result.signature
+    assert "1 sets without different scores left out" in result.notes
+
+
+def test_two_reductions_of_one_model_have_different_names(run_compare, tmp_path: Path) -> None:
+    (tmp_path / "long.csv").write_text("id,good,bad\n1,Cats sleep.,Cats sleep and sleep.\n2,A b c d.,A b.\n")
+    options = ("--reduce", "lp", "--reduce", "mean_lp", "-M", "PairAccuracy", "--differing", "pairs.csv")
+    run_compare("long.csv", "-m", "uniform", *options)
+    with (tmp_path / "pairs.csv").open(encoding="utf-8", newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert (row["first"], row["second"]) == ("uniform lp()", "uniform mean_lp()")
+
+
+def test_differing_is_refused_before_a_model_runs(run_compare) -> None:
+    completed = run_compare(
+        "suite.csv", "-m", "uniform", "--scores", "good.csv", "-M", "PBC", "--differing", "d.csv", code=1
+    )
+    assert "--differing needs a measure" in completed.stderr
+    assert "queries" not in completed.stderr
+    assert not completed.stdout
