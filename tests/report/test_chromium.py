@@ -131,4 +131,6 @@ def test_downloaded_rows_are_those_of_the_figure_and_hold_no_formula(browser, re
         assert {row["model"] for row in rows} == set(MODELS)
         details = page.locator("[data-rows]").first
         details.locator("summary").click()
+        # The browser reports an opened <details> in an event of its own after the click, and only then are rows made.
+        details.locator("tbody tr").last.wait_for()
         assert details.locator("tbody tr").count() == len(rows)

@@ -142,14 +142,18 @@ def test_typed_text_is_escaped_and_never_run(browser: Browser, server: Server) -
         assert "script" in visit.page.inner_text("#verdicts")
         visit.evaluate(TABLE, "uniform")
         page = visit.page
-        page.click("text=Browse the sentences")
+        # A click returns before the page that it leads to is there; its text would be read from the page before.
+        with page.expect_navigation():
+            page.click("text=Browse the sentences")
         assert f"{EVIL} sleeps." in page.inner_text("main")
         assert "=cmd()" in page.inner_text("main")
         page.goto(page.url + "?q=" + EVIL)
         assert EVIL in page.inner_text("main")
         page.goto("/runs")
-        page.click("tbody a >> nth=0")
-        page.click("text=Open the report")
+        with page.expect_navigation():
+            page.click("tbody a >> nth=0")
+        with page.expect_navigation():
+            page.click("text=Open the report")
         assert "PairAccuracy" in page.inner_text("body")
         page.wait_for_selector("#figures canvas, #figures svg, figure canvas, figure svg", timeout=30_000)
         assert f"{EVIL} sleeps." in page.inner_text("body")
