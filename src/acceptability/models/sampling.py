@@ -24,7 +24,7 @@ from acceptability.models import load_model
 from acceptability.models.hf.causal import Causal
 from acceptability.models.ngram.trained import NGramSampler, NGramTable, TrainedNGram
 from acceptability.models.recurrent import Recurrent
-from acceptability.text.words import SPECIAL_WORDS, START, UNKNOWN, Vocabulary, join_words
+from acceptability.text.words import SPECIAL_WORDS, START, UNKNOWN, Vocabulary, extract_first_sentence, join_words
 
 DrawBatch: TypeAlias = Callable[[np.random.Generator], list[str | None]]
 """Samples a batch of sentences; None stands for one that did not end."""
@@ -187,8 +187,6 @@ class TextNormalizer:
         'cats <unk>.'
         """
         if self.first_sentence_only:
-            from acceptability.models.hf.causal_forward import extract_first_sentence
-
             text, _ = extract_first_sentence(text)
         return join_words(self.split_words(text), self.vocabulary.rule if self.vocabulary else "spaces")
 

@@ -1,4 +1,4 @@
-"""Words: splitting text into them, joining them to text, the vocabulary of word models, log-probabilities per word.
+"""Words and sentences: splitting text into words, joining them, vocabularies, log-probabilities per word.
 
 Text is split by one of four rules, which a word model uses in training and in scoring:
 
@@ -58,6 +58,8 @@ _ELIDED_WORDS = frozenset(("o", "d", "l"))
 _TIME_GAP = re.compile(r"(?<=\d): (?=\d\d\b)")
 _APOSTROPHES = frozenset("'’")
 _QUOTES = _APOSTROPHES | {'"'}
+_SENTENCE_BOUNDARY = re.compile(r"(?<=[.!?…])[\"'”’)\]]*(?=\s+[\"'“‘(\[]*[A-Z0-9])")
+_ABBREVIATION = re.compile(r"(?:^|[\s(\"'“])(?:[A-Z]|Mr|Mrs|Ms|Dr|St|Prof|Gen|Col|Capt|Lt|Sr|Jr|vs|etc|No|Fig)\.\Z")
 
 
 def find_word_spans(text: str, rule: str) -> list[Span]:
@@ -119,6 +121,22 @@ def _is_closing_mark(word: str, previous: str) -> bool:
     """Return whether a mark belongs to the word before it."""
     # Points after points would be split as one word with them.
     return bool(_CLOSING.fullmatch(word)) and not (word.startswith(".") and previous.strip(".") == "")
+
+
+def extract_first_sentence(text: str) -> tuple[str, bool]:
+    """Return the first sentence of a text, and whether anything follows it.
+
+    >>> extract_first_sentence(" Mr. Fox left. He was ill.")
+    ('Mr. Fox left.', True)
+    >>> extract_first_sentence("Who left?")
+    ('Who left?', False)
+    """
+    # A model that was trained on documents does not stop after a sentence: the first line ends where another begins.
+    line, newline, _ = text.strip().partition("\n")
+    for boundary in _SENTENCE_BOUNDARY.finditer(line):
+        if not _ABBREVIATION.search(line[: boundary.start()]):
+            return line[: boundary.end()], True
+    return line.rstrip(), bool(newline)
 
 
 @dataclass(frozen=True)

@@ -418,7 +418,7 @@ def test_a_head_that_cannot_be_split_off_makes_batches_smaller(name: str, made, 
     expected = (plain_causal if kind == "causal" else plain_masked)(made(shape), ALL)
     monkeypatch.setattr(head, "_MAX_TABLE_BYTES", 4 * 330 * 40)
     if name == "masked:bert":
-        monkeypatch.setattr("acceptability.models.hf.masked_forward.split_head", refused)
+        monkeypatch.setattr("acceptability.models.hf.masked_forward.make_head_separable", refused)
     model = load_model(f"{kind}:{made(shape)}")
     assert (model.budget < loading.get_token_budget("cpu")) == (name != "causal:gpt2")
     assert_near(score_texts(model, ALL), expected)

@@ -118,7 +118,7 @@ def test_an_unsupported_network_takes_the_plain_path(folder: Path, plain: Plain,
     def reject(_: object) -> None:
         raise UnsupportedNetwork("its head cannot be separated from its body")
 
-    monkeypatch.setattr(seq2seq_forward, "split_head", reject)
+    monkeypatch.setattr(seq2seq_forward, "make_head_separable", reject)
     model = load_model(f"seq2seq:{folder}(variant='pll')")
     with caplog.at_level("INFO"):
         assert same(score_queries(model, [Query(text) for text in TEXTS]), [plain.pll(text) for text in TEXTS])

@@ -203,7 +203,7 @@ def make_net_with_head(table: torch.Tensor):
             return SimpleNamespace(logits=states @ table)
 
     net = Whole()
-    head.split_head(net)
+    head.make_head_separable(net)
     return net
 
 
@@ -233,4 +233,4 @@ def test_a_network_that_is_its_own_body_cannot_be_split() -> None:
     net.base_model = SimpleNamespace()
     object.__setattr__(net, "base_model", net)
     with pytest.raises(UnsupportedNetwork, match="cannot be separated from its body"):
-        head.split_head(net)
+        head.make_head_separable(net)

@@ -14,7 +14,6 @@ The last part, ``CausalSampler``, generates sentences instead of scoring them.
 
 from __future__ import annotations
 
-import re
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -33,12 +32,13 @@ from acceptability.models.kernels.head import (
     compute_logprobs,
     compute_max_tokens,
     gather_logprobs,
-    split_head,
+    make_head_separable,
     to_device,
 )
 from acceptability.models.kernels.trie import IntArray, TokenTrie, build_trie
 from acceptability.models.kernels.verify import UnsupportedNetwork, tune_forward_path, verify_logprobs, warn_slower_path
 from acceptability.models.recurrent.network import sample_categorical
+from acceptability.text.words import extract_first_sentence
 
 if TYPE_CHECKING:
     from acceptability.models.hf.causal import Causal
@@ -124,23 +124,24 @@ _SUPPORTED_ARGUMENTS = {
 # Thread-local, because transformers calls the attention function without a way to pass the trie along, and several
 # threads may score at a time.
 _pass_state = threading.local()
-"""The trie that is going through the network in this thread: ``path`` and ``shape`` are its node table, flat, and
-``born`` its first cells; ``windows`` collects the sliding windows that the layers ask for."""
+"""The trie that is going through the network in this thread: ``flat_nodes`` is its node table as one row, and
+``table_shape`` the shape of that table; ``first_cells`` is the first cell of each node in it; ``windows`` collects the
+sliding windows that the layers ask for."""
 
 
 def compute_trie_states(net: Any, token_trie: TokenTrie) -> Any:
     """Return the hidden states of the body of a network, one row for each node of a trie."""
     device = net.device
     node_table, first_cells = token_trie.select_branches()
-    _pass_state.shape, _pass_state.windows = node_table.shape, set()
-    ids, depths, _pass_state.path, _pass_state.born = to_device(
+    _pass_state.table_shape, _pass_state.windows = node_table.shape, set()
+    ids, depths, _pass_state.flat_nodes, _pass_state.first_cells = to_device(
         device, token_trie.ids[None], token_trie.depths[None], node_table.ravel(), first_cells
     )
     try:
         # The position of a node is its depth: in the flat row, neighbours need not be neighbours in any sentence.
         output = net.base_model(input_ids=ids, position_ids=depths, use_cache=False)
     finally:
-        _pass_state.path = None
+        _pass_state.flat_nodes = None
     # A network that ignores the replaced attention computes something; what it computes is not a trie.
     if not _pass_state.windows:
         raise UnsupportedNetwork("it does not use the attention that it is given")
@@ -165,19 +166,19 @@ def _attend(
     unsupported = [
         name for name, argument in others.items() if name not in _SUPPORTED_ARGUMENTS and argument is not None
     ]
-    if unsupported or getattr(_pass_state, "path", None) is None or not getattr(module, "is_causal", True):
+    if unsupported or getattr(_pass_state, "flat_nodes", None) is None or not getattr(module, "is_causal", True):
         raise UnsupportedNetwork(f"its attention takes {', '.join(unsupported) or 'more than one row'}")
     _pass_state.windows.add(sliding_window)
     unrolled = _unroll_nodes(query), _unroll_nodes(key), _unroll_nodes(value)
     attended = compute_attention(*unrolled, causal=True, scaling=scaling, window=sliding_window)
     # Back from rows to nodes: every row that contains a node has the same output there, and the first one is taken.
-    return attended.reshape(-1, *attended.shape[2:]).index_select(0, _pass_state.born).unsqueeze(0), None
+    return attended.reshape(-1, *attended.shape[2:]).index_select(0, _pass_state.first_cells).unsqueeze(0), None
 
 
 def _unroll_nodes(states: Any) -> Any:
     """Return the states of a trie's nodes as those of sentences: sentence × position × head × dimension."""
     nodes = states[0].transpose(0, 1)
-    return nodes.index_select(0, _pass_state.path).view(*_pass_state.shape, *nodes.shape[1:])
+    return nodes.index_select(0, _pass_state.flat_nodes).view(*_pass_state.table_shape, *nodes.shape[1:])
 
 
 def _check_attention_window(config: Any, windows: set[int | None]) -> None:
@@ -243,7 +244,7 @@ def _choose_untuned_path(net: Any, folder: Path) -> tuple[CausalForwardPath, NDA
     expected, original_attention = _run_sample(plain), net.config._attn_implementation
 
     def run_with_trie() -> NDArray[np.float32]:
-        split_head(net)
+        make_head_separable(net)
         enable_trie_attention(net)
         return _run_sample(fast)
 
@@ -284,27 +285,9 @@ def _make_sample_rows(net: Any) -> list[CausalRow]:
     return [(row, range(1, len(row))) for row in rows]
 
 
-_BOUNDARY = re.compile(r"(?<=[.!?…])[\"'”’)\]]*(?=\s+[\"'“‘(\[]*[A-Z0-9])")
-_ABBREVIATION = re.compile(r"(?:^|[\s(\"'“])(?:[A-Z]|Mr|Mrs|Ms|Dr|St|Prof|Gen|Col|Capt|Lt|Sr|Jr|vs|etc|No|Fig)\.\Z")
 # A text is cut off after so many tokens. Subword tokenizers need well below three for an English word on average, so
 # that a sentence within the limit of words ends before.
 _TOKENS_PER_WORD = 3
-
-
-def extract_first_sentence(text: str) -> tuple[str, bool]:
-    """Return the first sentence of a text, and whether anything follows it.
-
-    >>> extract_first_sentence(" Mr. Fox left. He was ill.")
-    ('Mr. Fox left.', True)
-    >>> extract_first_sentence("Who left?")
-    ('Who left?', False)
-    """
-    # A model that was trained on documents does not stop after a sentence: the first line ends where another begins.
-    line, newline, _ = text.strip().partition("\n")
-    for boundary in _BOUNDARY.finditer(line):
-        if not _ABBREVIATION.search(line[: boundary.start()]):
-            return line[: boundary.end()], True
-    return line.rstrip(), bool(newline)
 
 
 class CausalSampler:

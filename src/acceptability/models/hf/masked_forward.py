@@ -27,7 +27,7 @@ from acceptability.models.kernels.head import (
     PendingLogprobs,
     compute_logprobs,
     compute_max_tokens,
-    split_head,
+    make_head_separable,
     to_device,
 )
 from acceptability.models.kernels.trie import IntArray
@@ -164,7 +164,7 @@ def _run_sample(forward_path: MaskedForwardPath) -> NDArray[np.float32]:
 
 def _prepare_scored_only(net: Any) -> None:
     """Patch the head and the last layer of a network."""
-    split_head(net)
+    make_head_separable(net)
     _shorten_last_layer(net)
 
 

@@ -17,7 +17,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from acceptability.models.kernels.head import PendingLogprobs, compute_logprobs, gather_logprobs, split_head, to_device
+from acceptability.models.kernels.head import (
+    PendingLogprobs,
+    compute_logprobs,
+    gather_logprobs,
+    make_head_separable,
+    to_device,
+)
 from acceptability.models.kernels.trie import IntArray
 from acceptability.models.kernels.verify import tune_forward_path, verify_logprobs, warn_slower_path
 
@@ -114,7 +120,7 @@ class BatchedSeq2SeqPath:
 
 
 class _DecoderNetwork:
-    """A view of a network in which its decoder is the body, so that ``split_head`` and ``apply_head`` work on it."""
+    """A view of a network with its decoder as the body, for ``make_head_separable`` and ``apply_head``."""
 
     def __init__(self, net: Any) -> None:
         self.net, self.base_model, self.config = net, net.get_decoder(), net.config
@@ -154,11 +160,11 @@ def _choose_untuned_path(net: Any, folder: Path) -> tuple[Seq2SeqForwardPath, ND
     plain, fast = RowByRowSeq2SeqPath(net), BatchedSeq2SeqPath(net)
     expected = plain(_make_sample_rows(net))()
 
-    def run_with_split_head() -> NDArray[np.float32]:
-        split_head(fast.decoder)
+    def run_with_separate_head() -> NDArray[np.float32]:
+        make_head_separable(fast.decoder)
         return fast(_make_sample_rows(net))()
 
-    problem = verify_logprobs(run_with_split_head, expected, net.dtype)
+    problem = verify_logprobs(run_with_separate_head, expected, net.dtype)
     if problem is None:
         return fast, expected
     warn_slower_path(folder, problem)

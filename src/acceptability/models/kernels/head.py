@@ -4,9 +4,9 @@
 a time, so that the table of logits, with a column for each token of the vocabulary, never exists as a whole.
 
 The head of a transformers network is not one layer that could be called: BERT transforms the states before it, Gemma
-caps the logits after it. ``split_head`` therefore patches the body of the network, so that ``apply_head`` can run the
-network's own code with given hidden states in the body's stead. This holds for every architecture that calls its body
-and then its head; ``verify.py`` checks that it does before a score relies on it.
+caps the logits after it. ``make_head_separable`` therefore patches the body of the network, so that ``apply_head`` can
+run the network's own code with given hidden states in place of the body. This works for every architecture that calls
+its body and then its head; ``verify.py`` checks that it does before a score relies on it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def compute_logprobs(
     """Start computing the log-probability of each target token, in float32, and return the function that waits for it.
 
     Args:
-        net: A network that ``split_head`` has prepared.
+        net: A network that ``make_head_separable`` has prepared.
         states: The hidden states, one row for each position that was computed.
         rows: The row that predicts each target.
         targets: The ids of the target tokens.
@@ -146,7 +146,7 @@ def to_device(device: Any, *arrays: IntArray) -> list[Any]:
     ]
 
 
-def split_head(net: Any) -> None:
+def make_head_separable(net: Any) -> None:
     """Patch a network so that ``apply_head`` can run its head without its body."""
     body = net.base_model
     # transformers returns the network itself where it has no body of its own. Patching that would replace the head.

@@ -115,5 +115,6 @@ def _build_sorted_trie(table: IntArray, inside: NDArray[np.bool_]) -> TokenTrie:
     new = np.logical_or.accumulate(differs, axis=1) & inside
     numbers = np.cumsum(new).reshape(new.shape) - 1
     # In sorted rows, the latest node of a column is the one that a row shares, so a running maximum finds it.
-    path = np.maximum.accumulate(np.where(new, numbers, 0), axis=0)
-    return TokenTrie(table[new], np.broadcast_to(np.arange(new.shape[1]), new.shape)[new], path, np.flatnonzero(new))
+    node_table = np.maximum.accumulate(np.where(new, numbers, 0), axis=0)
+    depths = np.broadcast_to(np.arange(new.shape[1]), new.shape)[new]
+    return TokenTrie(table[new], depths, node_table, np.flatnonzero(new))
