@@ -257,9 +257,13 @@ LEARNING_CLASSES = {
 """The class of a phenomenon, by the grade of its accuracy and that of its repulsion."""
 
 
+LEARNED_ACCURACY = 0.80
+"""The accuracy from which on an error type counts as learned, in section 3.3 of Park, Park and Song (2021)."""
+
+
 @dataclass(frozen=True)
 class Cutoffs:
-    """The cut-offs at which accuracy and repulsion count as high or low.
+    """The cut-offs at which accuracy and repulsion count as high or low, in Table 3 of Park, Park and Song (2021).
 
     The paper gives none; these reproduce its classes for all 22 types of its Table 4.
 
@@ -325,7 +329,9 @@ def classify_learning(accuracy: float, repulsion: float, cutoffs: Cutoffs | None
     return LEARNING_CLASSES[assign_grades(accuracy, repulsion, cutoffs)]
 
 
-def split_by_accuracy(rows: Sequence[ErrorType], threshold: float = 0.80) -> tuple[list[ErrorType], list[ErrorType]]:
+def split_by_accuracy(
+    rows: Sequence[ErrorType], threshold: float = LEARNED_ACCURACY
+) -> tuple[list[ErrorType], list[ErrorType]]:
     """Return the types that a model has not learned, below a threshold of accuracy, and those that it has.
 
     A type at the threshold counts as learned. A rank-sum test of the ratings shows whether humans too are less sure

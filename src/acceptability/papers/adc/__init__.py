@@ -11,7 +11,6 @@ from acceptability.api.scoring import ProgressCallback, score
 from acceptability.errors import MeasureError
 from acceptability.measures.correlation import Pearson, pearson
 from acceptability.measures.delta import ADC
-from acceptability.measures.pairs import PairAccuracy
 from acceptability.papers import Paper
 from acceptability.papers.adc import adc_tables
 from acceptability.papers.cells import Cell, read_published_values
@@ -58,7 +57,7 @@ def compute_user_model_cells(suite: Suite, scores: Scores, model: str) -> Iterat
         model: The spec of the model, which names its rows.
     """
     # The criterion standardises scores over the suite's 4,178 sentences, as the paper does for its BERTs.
-    measures: dict[str, Measure] = {"BLiMP": PairAccuracy()}
+    measures: dict[str, Measure] = {"BLiMP": adc_tables.BLIMP_CRITERION}
     measures |= {f"ADC {delta}": ADC(delta=delta) for delta in adc_tables.DELTAS}
     cell_specs: list[tuple[str, str, str, Measure]] = [
         ("Table 1", model, name, measure) for name, measure in measures.items()

@@ -122,6 +122,10 @@ def _read_trigram_scores(content: bytes, column: str) -> Scores:
     return Scores(values, column)
 
 
+# Its tie rule is spelled out: the paper's tables must not change with the default of the measure.
+BLIMP_CRITERION = PairAccuracy(ties=0.0)
+"""The criterion that the paper compares its own with: the better sentence has to score strictly higher."""
+
 DELTAS = (0.5, 1.0, 5.0)
 _FIGURE_1_NAMES = ("human", *COLA, *MLM, SLOR, LOGPROB)
 _HEAT_MAP_ORIGIN = (
@@ -132,7 +136,7 @@ _HEAT_MAP_ORIGIN = (
 def count_correct(data: LiAdgerScores, name: str) -> dict[str, int]:
     """Return how many contrasts a model gets right under each criterion of Table 1."""
     model = data.models[name]
-    correct_flags = {"BLiMP": PairAccuracy().units(data.suite, model.scores)["correct"]}
+    correct_flags = {"BLiMP": BLIMP_CRITERION.units(data.suite, model.scores)["correct"]}
     # The criterion compares z-scores, pair accuracy only the sign of a difference, which no scaling changes.
     correct_flags |= {f"ADC {delta}": model.make_adc(delta).units(data.suite, model.scores)["met"] for delta in DELTAS}
     return {column: int(flags.sum()) for column, flags in correct_flags.items()}
@@ -329,7 +333,7 @@ def compute_table_4(data: LiAdgerScores, values: PublishedValues) -> Iterator[Ce
     """Yield the gaps of two pairs, and which criteria the trigram's log-probabilities satisfy."""
     model = data.models[LOGPROB]
     adc = model.make_adc(1.0)
-    units, pair_units = adc.units(data.suite, model.scores), PairAccuracy().units(data.suite, model.scores)
+    units, pair_units = adc.units(data.suite, model.scores), BLIMP_CRITERION.units(data.suite, model.scores)
     # The table names a pair by its acceptable sentence alone.
     rows = {name.partition(" > ")[0]: row for row, name in enumerate(units.ids)}
     for table, better, column in values:
@@ -371,7 +375,7 @@ def find_pairs_against_people(data: LiAdgerScores, model: PublishedModel) -> Dif
     """Return the pairs that a model gets right by the experts' labels but not by the human gap."""
     # None of these models' gaps is 5 standard deviations off, so that at this delta only the direction counts.
     differing_pairs = find_discordant_contrasts(
-        data.suite, PairAccuracy(), model.scores, model.scores, second_measure=model.make_adc(5.0)
+        data.suite, BLIMP_CRITERION, model.scores, model.scores, second_measure=model.make_adc(5.0)
     )
     return {pair.contrast: pair for pair in differing_pairs}
 

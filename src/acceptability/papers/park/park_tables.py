@@ -23,7 +23,13 @@ import numpy as np
 from acceptability.api.contrasts import TargetContrasts, score_target_contrasts
 from acceptability.api.scoring import ProgressCallback, iter_model_outputs
 from acceptability.errors import MissingExtra, Undefined
-from acceptability.measures.target_contrast import LEARNING_CLASSES, Directionality, Repulsion, classify_learning
+from acceptability.measures.target_contrast import (
+    LEARNED_ACCURACY,
+    LEARNING_CLASSES,
+    Directionality,
+    Repulsion,
+    classify_learning,
+)
 from acceptability.papers.cells import Cell, PublishedValues, make_cell
 from acceptability.papers.park.park_suites import (
     BOOK_TOTAL,
@@ -40,9 +46,6 @@ from acceptability.suites.targets import TARGET_REGION, Exclusion, add_targets, 
 from acceptability.types import Contrast, TokenScores
 
 NamedNumbers = Mapping[str, float | None]
-
-ACCURACY_THRESHOLD = 0.80
-"""The accuracy from which on an error type counts as learned, in section 3.3."""
 
 _REPULSION = "repulsion"
 _TABLE = "Section 3.2"
@@ -298,7 +301,10 @@ def _count_reasons(row: str, reasons: Mapping[str, Sequence[Exclusion]], source:
 
 
 def compute_table_3(values: PublishedValues) -> Iterator[Cell]:
-    """Yield our class for each combination of accuracy and repulsion, beside that of Table 3."""
+    """Yield our class for each combination of accuracy and repulsion, beside that of Table 3.
+
+    Where low ends and high begins is in ``Cutoffs`` (``measures/target_contrast.py``).
+    """
     for key in values:
         if key[0] == "Table 3":
             accuracy_level, repulsion_level = (name.rpartition(" ")[2] for name in key[1:])
@@ -320,7 +326,7 @@ def compute_table_2(values: PublishedValues, side: SideResults) -> Iterator[Cell
         # The paper has rows for the sum of the textbooks and for all suites, beside those of single sources.
         groups |= {BOOK_TOTAL: ("II", second), _TOTAL: ("I, II and III", rows)}
         for row, (label, group_rows) in groups.items():
-            # Suite I has the paper's row, but not its sentences.
+            # Named by its own source: our suite I takes this row of the paper, but has other sentences.
             label = side.parts[0].source if row == DEKEYSER else label
             yield from _compute_correct_cells(
                 values, row, f"{model}, {side.name}: {label}", group_rows, f"re-scored with {model}"
@@ -548,8 +554,8 @@ def compute_ratings(
         source: The source of the numbers.
     """
     known = [error_type for error_type in types if error_type.name in type_accuracies]
-    above = [error_type for error_type in known if type_accuracies[error_type.name] >= ACCURACY_THRESHOLD]
-    below = [error_type for error_type in known if type_accuracies[error_type.name] < ACCURACY_THRESHOLD]
+    above = [error_type for error_type in known if type_accuracies[error_type.name] >= LEARNED_ACCURACY]
+    below = [error_type for error_type in known if type_accuracies[error_type.name] < LEARNED_ACCURACY]
     for role in ("acceptable", "unacceptable"):
         groups = [[getattr(error_type, role) for error_type in group] for group in (above, below)]
         for name, numbers in zip(("above", "below"), groups, strict=True):
