@@ -3,7 +3,7 @@
 ``run_queries`` is the entry, and the rest follows in the order in which it is called: queries are encoded and planned
 a window at a time (``plan.py`` packs the batches), and a ``_BatchRunner`` puts the batches through the model. It starts
 each batch before it collects the previous one, so that a GPU computes while the CPU prepares, stores and reduces. A
-batch that runs out of memory is halved until it fits, and later batches are cut to the size that did fit.
+batch that runs out of memory is halved until it fits (``_run_halves``), and later batches are cut to that size.
 """
 
 from __future__ import annotations
@@ -138,12 +138,12 @@ class _BatchRunner:
 
     def start_batch(self, model: Model, window: QueryWindow, rows: Sequence[int]) -> Iterator[IndexedScores]:
         """Start a batch and yield the outputs of the previous one; halve a batch that does not fit."""
-        collect, memory_error = _catch_out_of_memory(lambda: _begin_forward_pass(model, window, rows))
+        collect, problem = _catch_out_of_memory(lambda: _begin_forward_pass(model, window, rows))
         if collect is None:
             # The previous batch may still hold device memory that only collecting it releases. Without that, the halves
             # could fail as well.
             yield from self.collect_pending()
-            yield from self._run_halves(model, window, rows, memory_error)
+            yield from self._run_halves(model, window, rows, problem)
         else:
             previous, self.pending = self.pending, lambda: self._collect_or_halve(model, window, rows, collect)
             if previous:
@@ -173,9 +173,9 @@ class _BatchRunner:
         # One warning per run: later batches are cut to the new limit without a message.
         if self.max_tokens is None:
             _log.warning("%s; continuing with smaller batches", problem)
+        # Later batches are limited by token positions, with which memory grows; this batch is halved by rows, so that
+        # both halves have at least one. The limit is at least 1, since the `or` of the next halving would ignore a 0.
         size = sum(window.encoded_queries[row].size for row in rows)
-        # At least 1: 0 is falsy, so that the `or` of the next halving would ignore it. Halves have half the rows, but
-        # the limit counts token positions, which is what memory grows with.
         self.max_tokens = min(self.max_tokens or size, max(size // 2, 1))
         middle = len(rows) // 2
         for half in (rows[:middle], rows[middle:]):
