@@ -4,7 +4,8 @@ Every reduction takes a model's output and returns a number where higher means m
 acceptable; logs are natural. Names and formulas follow Lau, Clark and Lappin (2017),
 Pauls and Klein (2012) for SLOR, Lau et al. (2020) for pen_lp, Tjuatja et al. (2025) for
 MORCELA, and Vázquez Martínez (2021) for signed confidence. A reduction is a value:
-its ``repr`` is the spec that creates it again.
+its ``repr`` is the spec that creates it again. A new one is a class here and a name in
+``registry.py``.
 
 SLOR and its relatives subtract unigram log-probabilities, the probabilities of words or
 tokens by themselves. Their table is an option, ``slor(unigrams='wordfreq:en')`` or
@@ -216,14 +217,14 @@ class UnigramReduction(_SpecRepr):
 
     def __post_init__(self) -> None:
         if not isinstance(self.unigrams, str):
-            raise ScoreError(f"{self.name}: unigrams is {self.unigrams!r}; expected a text. {CHOICES}")
+            raise ScoreError(f"{self.name}: unigrams is {self.unigrams!r}; expected a text. {_UNIGRAM_CHOICES}")
 
     @cached_property
     def table(self) -> UnigramTable:
         """The unigram table; an error that lists the choices if none is given."""
         # Loaded on first use and then kept, since the words of every sentence are looked up in it.
         if not self.unigrams:
-            raise ScoreError(f"{self.name} needs a table of unigram probabilities. {CHOICES}")
+            raise ScoreError(f"{self.name} needs a table of unigram probabilities. {_UNIGRAM_CHOICES}")
         return load_unigrams(self.unigrams)
 
     @property
@@ -421,7 +422,7 @@ def sum_logprobs_by_word(token_scores: TokenScores) -> tuple[list[str], Floats]:
     >>> sum_logprobs_by_word(token_scores)
     (['The', 'cat .'], array([-1., -9.]))
     """
-    starts = _word_starts(token_scores.text)
+    starts = _find_word_starts(token_scores.text)
     ends = [*starts[1:], len(token_scores.text)]
     sums: dict[int, float] = {}
     # Only letters and digits have to be scored: models may skip punctuation, and no model scores spaces.
@@ -441,7 +442,7 @@ def sum_logprobs_by_word(token_scores: TokenScores) -> tuple[list[str], Floats]:
     )
 
 
-def _word_starts(text: str) -> list[int]:
+def _find_word_starts(text: str) -> list[int]:
     starts: list[int] = []
     position = 0
     for chunk in text.split():
@@ -453,7 +454,7 @@ def _word_starts(text: str) -> list[int]:
     return starts or [0]
 
 
-CHOICES = "Choose unigrams='wordfreq:LANGUAGE' or unigrams='FILE.tsv' (word or token, with count or logprob)."
+_UNIGRAM_CHOICES = "Choose unigrams='wordfreq:LANGUAGE' or unigrams='FILE.tsv' (word or token, with count or logprob)."
 
 WORDFREQ_FLOOR = 1e-9
 """The frequency assumed for a word that wordfreq, which ends at one in 10^8, does not list."""
@@ -550,13 +551,13 @@ class UnigramFileTable:
 def load_unigrams(name: str) -> UnigramTable:
     """Return the unigram table of a name: ``wordfreq:en`` or the path of a file."""
     if not isinstance(name, str):
-        raise ScoreError(f"unigrams is {name!r}; expected a text. {CHOICES}")
+        raise ScoreError(f"unigrams is {name!r}; expected a text. {_UNIGRAM_CHOICES}")
     if name.startswith("wordfreq:"):
         return _load_wordfreq(name.removeprefix("wordfreq:"))
     try:
         content = Path(name).read_bytes()
     except OSError as error:
-        raise ScoreError(f"cannot read the unigram table {name!r}: {error.strerror}. {CHOICES}") from error
+        raise ScoreError(f"cannot read the unigram table {name!r}: {error.strerror}. {_UNIGRAM_CHOICES}") from error
     return _read_table(name, content)
 
 
