@@ -241,7 +241,11 @@ def kendall(first: Floats, second: Floats) -> float:
     order = np.lexsort((b, a))
     pairs = math.comb(len(a), 2)
     # The code a * (max b + 1) + b is different for every pair of ranks, so its ties are the rows tied in both.
-    tied_a, tied_b, tied_both = _count_ties(a), _count_ties(b), _count_ties(a * (int(b.max()) + 1) + b)
+    tied_a, tied_b, tied_both = (
+        _count_tied_pairs(a),
+        _count_tied_pairs(b),
+        _count_tied_pairs(a * (int(b.max()) + 1) + b),
+    )
     opposite = _count_inversions(b[order])
     same = pairs - tied_a - tied_b + tied_both - opposite
     tau = (same - opposite) / math.sqrt(pairs - tied_a) / math.sqrt(pairs - tied_b)
@@ -277,7 +281,7 @@ def _rank_dense(values: Floats) -> Ints:
     return np.asarray(np.unique(values, return_inverse=True)[1], dtype=np.int64)
 
 
-def _count_ties(values: Ints) -> int:
+def _count_tied_pairs(values: Ints) -> int:
     counts = np.unique(values, return_counts=True)[1]
     return int((counts * (counts - 1) // 2).sum())
 

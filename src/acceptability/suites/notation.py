@@ -204,8 +204,8 @@ _MAX_EXPANSION_CHARACTERS = 10_000_000
 
 
 @dataclass(frozen=True)
-class Choice:
-    """One of the alternatives in a bracket: its words, possibly none, and its mark."""
+class Alternative:
+    """One alternative in a bracket: its words, possibly none, and its mark."""
 
     text: str
     mark: str = ""
@@ -269,9 +269,9 @@ def _split_mark(text: str, where: str) -> tuple[str, str]:
     return match[0], text[match.end() :].lstrip()
 
 
-def _parse_pieces(text: str, where: str, start: int) -> list[str | tuple[Choice, ...]]:
+def _parse_pieces(text: str, where: str, start: int) -> list[str | tuple[Alternative, ...]]:
     """Return the pieces of an example: strings of plain text, and tuples of the choices in a bracket."""
-    pieces: list[str | tuple[Choice, ...]] = []
+    pieces: list[str | tuple[Alternative, ...]] = []
     plain, is_obligatory = "", False
     position = 0
     while position < len(text):
@@ -332,7 +332,7 @@ def _find_closing_bracket(text: str, opening: int, where: str, start: int) -> in
     )
 
 
-def _parse_choices(kind: str, inside: str, is_obligatory: bool, where: str) -> tuple[Choice, ...]:
+def _parse_choices(kind: str, inside: str, is_obligatory: bool, where: str) -> tuple[Alternative, ...]:
     if not inside.strip():
         raise SuiteError(f"{where}: the brackets are empty")
     parts = _split_unescaped(inside, "/")
@@ -342,7 +342,7 @@ def _parse_choices(kind: str, inside: str, is_obligatory: bool, where: str) -> t
         mark, words = _split_mark(inside.lstrip(), where)
         # A space inside the bracket, as in "butter( the)", is part of the optional text.
         blank = inside[: len(inside) - len(inside.lstrip())]
-        return (Choice("", "*" if is_obligatory else ""), Choice(blank + _unescape_plain(words, where), mark))
+        return (Alternative("", "*" if is_obligatory else ""), Alternative(blank + _unescape_plain(words, where), mark))
     # Braces may use commas, as in {boil, fry}; in square brackets commas belong to the words.
     separator = "/" if kind == "[" or len(parts) > 1 else ","
     parts = parts if separator == "/" else _split_unescaped(inside, ",")
@@ -352,7 +352,7 @@ def _parse_choices(kind: str, inside: str, is_obligatory: bool, where: str) -> t
             f"{separator!r}, or write ( ) around optional words."
         )
     marked_parts = [_split_mark(part.strip(), where) for part in parts]
-    return tuple(Choice(_unescape_plain(words, where).strip(), mark) for mark, words in marked_parts)
+    return tuple(Alternative(_unescape_plain(words, where).strip(), mark) for mark, words in marked_parts)
 
 
 def _split_unescaped(text: str, separator: str) -> list[str]:
@@ -373,7 +373,7 @@ def _unescape_plain(text: str, where: str) -> str:
     return re.sub(r"\\(.)", r"\1", text)
 
 
-def _fill_choices(pieces: list[str | tuple[Choice, ...]], chosen: list[Choice]) -> str:
+def _fill_choices(pieces: list[str | tuple[Alternative, ...]], chosen: list[Alternative]) -> str:
     """Return the sentence with the given choices, with single spaces and none before punctuation after a bracket."""
     text = ""
     picks = iter(chosen)

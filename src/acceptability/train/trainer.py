@@ -261,7 +261,7 @@ class _TrainingRun:
         """Accumulate the gradients of a batch, clip them, step the optimisers."""
         context = StepContext(self.step, self._progress(), self.process_group.rank, self.process_group.size)
         self._seed_generators(context)
-        self._set_rates(self.schedule.rate_schedule(context.progress))
+        self._scale_learning_rates(self.schedule.rate_schedule(context.progress))
         micro_batches = self.task.batches(context)
         for number, micro_batch in enumerate(micro_batches, start=1):
             self._accumulate_gradients(micro_batch, len(micro_batches), is_last=number == len(micro_batches))
@@ -283,7 +283,7 @@ class _TrainingRun:
         sequence = np.random.SeedSequence([self.schedule.seed, context.step, context.rank])
         torch.manual_seed(int(sequence.generate_state(1)[0]))
 
-    def _set_rates(self, factor: float) -> None:
+    def _scale_learning_rates(self, factor: float) -> None:
         for optimiser, rates in zip(self.task.optimisers, self.base_rates, strict=True):
             for group, rate in zip(optimiser.param_groups, rates, strict=True):
                 group["lr"] = rate * factor

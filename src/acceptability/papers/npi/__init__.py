@@ -165,7 +165,7 @@ def _list_missing_cells(values: PublishedValues, computed: Sequence[Cell]) -> It
 def compute_corpus_cells(values: PublishedValues) -> Iterator[Cell]:
     """Yield the counts of section 4: sentences, environments and pairs in the published files."""
     all_sentences, data = load_suite("npi"), load_npi_data()
-    for row, ours in {**_count_sentences(all_sentences), **_count_pairs()}.items():
+    for row, ours in {**_count_sentences(all_sentences), **_summarise_minimal_pairs()}.items():
         yield make_cell(values, (_CORPUS_TABLE, row, "count"), ours, _SOURCE)
     for factor, count in Counter(pair.tags[VARIED_FACTOR] for pair in data.pairs.contrasts).items():
         yield make_cell(values, (_CORPUS_TABLE, f"minimal pairs that differ in {factor}", "count"), count, _SOURCE)
@@ -184,8 +184,8 @@ def _count_sentences(all_sentences: Suite) -> dict[str, float | str]:
     return counts | {"handcrafted sentences after Wilcox et al.": len(load_suite(WILCOX_SUITE).sentences)}
 
 
-def _count_pairs() -> dict[str, float | str]:
-    """Return how many pairs are published, and how many of them the paper's rule produces from the test sentences."""
+def _summarise_minimal_pairs() -> dict[str, float | str]:
+    """Return how many pairs are published, in all and per paradigm, and how many of ours are among them."""
     data = load_npi_data()
     # By text, since the ids of published pairs are not those of the test sentences.
     ours, theirs = _pair_texts(make_minimal_pairs(data.test)), _pair_texts(data.pairs)

@@ -346,12 +346,12 @@ def _run_tasks(
     if not tasks:
         return []
 
-    def forward_progress(index: int, update: TrainingProgress) -> None:
+    def report_task_progress(index: int, update: TrainingProgress) -> None:
         progress(replace(update, stage=f"{tasks[index].run.folder}: {update.stage}"))
 
     problems, done = [], 0
     with closing(
-        run_in_parallel(function, tasks, workers=workers, engine=engine, on_progress=forward_progress)
+        run_in_parallel(function, tasks, workers=workers, engine=engine, on_progress=report_task_progress)
     ) as outcomes:
         for outcome in outcomes:
             done += 1

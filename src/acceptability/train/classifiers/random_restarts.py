@@ -240,14 +240,14 @@ def run_tasks(
     """Train all tasks, and return their runs in the order of the tasks, including failed ones."""
     _check_count("workers", 1 if workers is None else workers)
 
-    def forward_progress(task_index: int, update: TrainingProgress) -> None:
+    def report_task_progress(task_index: int, update: TrainingProgress) -> None:
         progress(replace(update, stage=f"{tasks[task_index].out.name}: {update.stage}"))
 
     finished_runs: dict[int, RestartRun] = {}
     progress(TrainingProgress("runs", 0, len(tasks)))
     # Closed even if the progress callback raises KeyboardInterrupt: the worker processes must not outlive this one.
     with closing(
-        run_in_parallel(_run_training, tasks, workers=workers, engine=engine, on_progress=forward_progress)
+        run_in_parallel(_run_training, tasks, workers=workers, engine=engine, on_progress=report_task_progress)
     ) as outcomes:
         for outcome in outcomes:
             finished_runs[outcome.item_index] = run = _make_run(
@@ -379,7 +379,7 @@ def summarise_scores(
         best_seed: The seed of the restart that is best on the held-out sentences.
         bootstrap: For the interval of the majority vote.
     """
-    # The scores are matched to the seeds by position alone.
+    # Scores carry no seed, and are matched to the seeds by position: a missing one would shift all others.
     if len(scores) != len(seeds) or best_seed not in seeds:
         raise TrainError(
             f"{len(scores)} restarts have scores, with the seeds {list(seeds)}; the chosen seed is {best_seed}"

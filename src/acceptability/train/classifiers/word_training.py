@@ -277,7 +277,7 @@ class LMStateSource:
     def _compute_all_states(self) -> Tensor:
         """Return the hidden states at all words, in the order of the packed form."""
         all_states = torch.empty(len(self.texts.word_ids), *self._sizes, device=self.lm.table.device)
-        for indices in _batches_by_length(self.lengths):
+        for indices in _iter_batches_by_length(self.lengths):
             states = compute_lm_states(self.lm, self.texts.select_rows(indices))
             for column, sentence_index in enumerate(indices):
                 begin, length = self.texts.offsets[sentence_index], self.lengths[sentence_index]
@@ -318,7 +318,7 @@ def build_source(classifier: TrainableClassifier, texts: PackedSentences) -> Bat
     return WordIdSource(texts, next(classifier.network.parameters()).device)
 
 
-def _batches_by_length(lengths: NDArray[np.int64]) -> Iterator[list[int]]:
+def _iter_batches_by_length(lengths: NDArray[np.int64]) -> Iterator[list[int]]:
     """Yield the indices of all sentences in batches of similar length, for evaluation with little padding."""
     order = np.argsort(lengths, kind="stable").tolist()
     for start in range(0, len(order), _EVAL_BATCH_SIZE):
@@ -465,7 +465,7 @@ def predict_logits(net: nn.Module, source: BatchSource) -> NDArray[np.float64]:
     net.eval()
     logits = np.empty(len(source.lengths))
     with torch.no_grad():
-        for indices in _batches_by_length(source.lengths):
+        for indices in _iter_batches_by_length(source.lengths):
             logits[indices] = net(*source.get_batch(indices)).double().cpu().numpy()
     # NaN compares as "unacceptable" and would pass as an ordinary, bad MCC.
     if not np.isfinite(logits).all():
