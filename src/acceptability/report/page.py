@@ -502,7 +502,7 @@ def _iterate_method_keys(report_data: ReportData, fields: Sequence[Mapping[str, 
 
 def _find_suite_names(report_data: ReportData) -> list[str]:
     signed = [
-        # Without the hash of its content, and without what was derived from it.
+        # References are listed by the name of the suite in the catalog, which has neither hash nor derived targets.
         parse_signature(signature).get("suite", "").rpartition("#")[0].partition("+targets(")[0]
         for signature in report_data.signatures
     ]

@@ -183,7 +183,7 @@ def build_cell_table(title: str, cells: Sequence[Cell]) -> Table:
     for name in ("row", "column"):
         table.add_column(name, overflow="fold")
     for name, shown in (("paper", [cell.paper or "–" for cell in cells]), ("ours", list(map(_format_ours, cells)))):
-        # A number must not be broken over lines; some "numbers" of papers are sentences, which may be.
+        # A number must stay on one line. Some cells hold a sentence, longer than any number, which may wrap.
         table.add_column(name, justify="right", overflow="fold", no_wrap=max(map(len, shown), default=0) < 20)
     table.add_column("agrees", justify="right", no_wrap=True)
     for name in ("source", "note"):

@@ -311,7 +311,8 @@ def _match_empty_token(data: bytes, position: int) -> Iterator[tuple[int, int]]:
     if blanks:
         yield position, position + blanks
     elif position < len(data) and data[position] >= 0x80:
-        # A later token may spell the whole character; then this one advances by no byte.
+        # Servers write a piece of a character as "", and may then give the whole character to a later token: this one
+        # covers nothing, or some of the bytes.
         yield position, position
         yield from (
             (position, position + count)

@@ -192,10 +192,10 @@ def _is_clause(tree: Sequence[TreebankToken], clauses: Sequence[int], start: int
     verb, inside, words = clauses[start], range(start, end), tree[start:end]
     if verb not in inside or tree[verb].upos != "VERB" or len(set(clauses[start:end])) > 1:
         return False
-    # Whole phrases: no word inside depends on a word outside ...
+    # A word whose head lies outside belongs to a phrase that the span cuts.
     if any(tree[i].head not in inside for i in inside if i != verb):
         return False
-    # ... and no word outside depends on a word inside, except for adjuncts of the verb itself.
+    # So does a word outside whose head lies inside. Only adjuncts of the verb can be missing from a clause.
     outside = [token for i, token in enumerate(tree) if token.head in inside and i not in inside]
     if any(token.head != verb or token.deprel in _COMPLEMENT_RELATIONS for token in outside):
         return False

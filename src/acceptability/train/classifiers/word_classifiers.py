@@ -394,7 +394,7 @@ def sample_hyperparameters(seed: int, recipe: AnyRecipe) -> AnyRecipe:
 
 def sample_encoder_options(seed: int) -> dict[str, Any]:
     """Return options of an encoder that is trained from scratch, drawn from the paper's ranges."""
-    # As above, the order of the draws is fixed.
+    # The order of the draws is fixed: with another one, the same seed would give other options.
     random = np.random.default_rng(seed)
     return {
         "dropout": float(random.choice([0.2, 0.5])),
