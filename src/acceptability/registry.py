@@ -136,7 +136,7 @@ _BUILTIN: dict[str, dict[str, str]] = {
 # chosen by the catalog or include a location, so that a list of names would not help.
 _HINTS = {
     "reader": "`acceptability suites` lists the suites.",
-    "model": "`acceptability models` lists the kinds and the named ones.",
+    "model": "`acceptability models` lists the kinds of models and the named models.",
     "engine": "The engines are: {names}.",
     "measure": "The measures are: {names}.",
     "study": "The studies are: {names}; a study of your own: `acceptability study run FILE.toml`.",

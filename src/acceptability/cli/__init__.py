@@ -53,7 +53,7 @@ _PANELS: dict[str, dict[str, str]] = {
         "generate": "acceptability generate agreement --count 100 --out agreement.jsonl",
         "ratings": "acceptability ratings answers.csv --kind likert --out ratings.csv",
     },
-    "What there is": {
+    "What is available": {
         "models": "acceptability models",
         "measures": "acceptability measures --json",
         "reductions": "acceptability reductions",

@@ -222,7 +222,7 @@ def link_command(
     columns: SuiteColumnsOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Fit MORCELA to ratings, and cross-validate it beside SLOR and the log-probability."""
+    """Fit MORCELA to ratings, and cross-validate it along with SLOR and the log-probability."""
     loaded = load_cli_suite(suite, columns)
     with show_progress() as progress:
         fits = link(loaded, model, unigrams, group=by, folds=folds, seed=seed, progress=progress)

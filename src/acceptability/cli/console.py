@@ -62,7 +62,8 @@ MeasuresOption = Annotated[
     ),
 ]
 ByOption = Annotated[
-    str | None, typer.Option("--by", help="Also report each value of this tag by itself, with their macro mean.")
+    str | None,
+    typer.Option("--by", help="Also report the results for each value of this tag, and their macro average."),
 ]
 DtypeOption = Annotated[
     str | None, typer.Option("--dtype", help="The floating-point precision: float32 (default), bfloat16 or float16.")

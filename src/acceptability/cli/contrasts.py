@@ -47,7 +47,10 @@ def command(
         ),
     ] = "left",
     multi_token: Annotated[
-        bool, typer.Option("--multi-token", help="Keep targets of several tokens: masked together, and summed.")
+        bool,
+        typer.Option(
+            "--multi-token", help="Keep targets of several tokens: masked together, their log-probabilities summed."
+        ),
     ] = False,
     cutoffs: Annotated[
         str,

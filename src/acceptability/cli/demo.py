@@ -36,7 +36,7 @@ def command(
     ),
     as_json: JsonOption = False,
 ) -> None:
-    """Evaluate the models that are installed on minimal pairs, offline: tables with intervals, and a report."""
+    """Evaluate the installed models on minimal pairs, offline: tables with intervals, and a report."""
     # A page that cannot be written must be reported before the models run.
     check_writable(page)
     suite = load_suite("starter")

@@ -41,7 +41,7 @@ def command(
         typer.Option(
             "--corpus",
             "-c",
-            help="For real-fake: text, one sentence a line, as a file (.gz, .xz, .zst) or a folder. Repeatable.",
+            help="For real-fake: text, one sentence per line, as a file (.gz, .xz, .zst) or a folder. Repeatable.",
         ),
     ] = None,
     lm: Annotated[

@@ -76,7 +76,7 @@ def command(
         ),
     ] = None,
     licence: Annotated[
-        str, typer.Option("--licence", help="For the model cards: the rights in the training data.")
+        str, typer.Option("--licence", help="For the model cards: the licence of the training data.")
     ] = "",
     resamples: ResamplesOption = 1000,
     as_json: JsonOption = False,

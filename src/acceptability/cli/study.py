@@ -46,14 +46,15 @@ from acceptability.store.runs import collect_unit_rows
 from acceptability.text.io import check_rows_file, write_spreadsheet
 
 ModelOption = Annotated[
-    list[str] | None, typer.Option("--model", "-m", help="A model of yours, under the paper's protocol; repeatable.")
+    list[str] | None,
+    typer.Option("--model", "-m", help="A model of your own, evaluated by the paper's protocol. Repeatable."),
 ]
 TableOption = Annotated[
     str | None, typer.Option("--table", help="Only this table or figure of the paper, such as 'Table 1'.")
 ]
-CsvOption = Annotated[Path | None, typer.Option("--csv", help="Write the cells too: .csv, .tsv or .jsonl.")]
+CsvOption = Annotated[Path | None, typer.Option("--csv", help="Also write the cells to a file: .csv, .tsv or .jsonl.")]
 ReportOption = Annotated[
-    Path | None, typer.Option("--report", "--page", help="Write a report too: one HTML file that opens offline.")
+    Path | None, typer.Option("--report", "--page", help="Also write a report: one HTML file that opens offline.")
 ]
 
 # The options that every paper's command has, as parameters of the function that Typer reads.

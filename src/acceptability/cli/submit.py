@@ -44,7 +44,7 @@ def command(
     address: AddressOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write predictions for CoLA as GLUE and Kaggle take them; several models vote, and a tie means unacceptable."""
+    """Write predictions for CoLA in the formats of GLUE and Kaggle; several models vote, a tie means unacceptable."""
     runner = load_cli_engine(engine, address)
     with show_progress() as progress:
         written = submit(

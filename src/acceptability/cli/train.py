@@ -34,7 +34,7 @@ def command(
         typer.Option(
             "--corpus",
             "-c",
-            help="For a language model: text, one sentence a line, as a file (.gz, .xz, .zst) or a folder. Repeatable.",
+            help="For a language model: text, one sentence per line, a file (.gz, .xz, .zst) or a folder. Repeatable.",
         ),
     ] = None,
     data: Annotated[
@@ -58,13 +58,13 @@ def command(
         ),
     ] = "",
     licence: Annotated[
-        str, typer.Option("--licence", help="For the model card: the rights in the training data.")
+        str, typer.Option("--licence", help="For the model card: the licence of the training data.")
     ] = "",
     as_json: JsonOption = False,
 ) -> None:
     """Train a model: from text (--corpus) or, for a classifier, from labelled sentences (--data).
 
-    A run that was stopped resumes from its last checkpoint when the same command is given again.
+    If training is interrupted, run the same command again: it resumes from the last checkpoint.
     """
     first = [f"intermediate={intermediate}"] if intermediate else []
     # Also needed before the training, which reports a perplexity only for language models.
@@ -94,7 +94,7 @@ def perplexity_command(
     corpus: Annotated[
         list[Path],
         typer.Option(
-            "--corpus", "-c", help="Text, one sentence a line: a file (.gz, .xz, .zst) or a folder. Repeatable."
+            "--corpus", "-c", help="Text, one sentence per line: a file (.gz, .xz, .zst) or a folder. Repeatable."
         ),
     ],
     oov: Annotated[

@@ -52,7 +52,7 @@ def load_model(name: str) -> Model:
         open_model = registry.find("model", kind)
     except UnknownName:
         known = [*registry.names("model"), *named_models]
-        hint = "`acceptability models` lists the kinds and the named ones."
+        hint = "`acceptability models` lists the kinds of models and the named models."
         raise UnknownName("model", name if not location else kind, known, hint=hint) from None
     # A model of a plug-in need not inherit from Model: it gets the defaults of what it leaves out.
     model = complete_model(registry.call_factory(open_model, name, [location], options))

@@ -65,7 +65,7 @@ def compute_outcomes(
 def cells(
     models: Sequence[str], *, engine: str | Engine = "local", progress: ProgressCallback | None = None
 ) -> list[Cell]:
-    """Return the share of right items by suite, of published and the user's models, and the means by circuit.
+    """Return the share of correct items by suite, of published and the user's models, and the means by circuit.
 
     Args:
         models: Language models of the user's own.
@@ -156,7 +156,7 @@ def _count_agreeing(first: Mapping[str, bool], second: Mapping[str, bool]) -> in
 
 
 PAPER = Paper(
-    "Hu et al. (2020), SyntaxGym: the share of right items in each suite and circuit.",
+    "Hu et al. (2020), SyntaxGym: the share of correct items in each suite and circuit.",
     cells,
     tables=(_BY_SUITE, _BY_CIRCUIT),
 )

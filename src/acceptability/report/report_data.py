@@ -190,7 +190,7 @@ def _read_source(source: str) -> tuple[RunMetadata, list[Row], list[Row]]:
     folder = path if (path / "run.json").is_file() else runs_folder() / name
     if not source or not (folder / "run.json").is_file():
         raise UnknownName(
-            "run", source, known, hint="`acceptability runs` lists them; a folder or a JSON file is possible too."
+            "run", source, known, hint="`acceptability runs` lists them; a folder or a JSON file can be given too."
         )
     run_content = _load_json(folder / "run.json")
     if not isinstance(run_content, dict):
