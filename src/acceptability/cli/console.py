@@ -63,7 +63,7 @@ MeasuresOption = Annotated[
 ]
 ByOption = Annotated[
     str | None,
-    typer.Option("--by", help="Also report the results for each value of this tag, and their macro average."),
+    typer.Option("--by", help="Also report the results for each value of this tag, and their macro mean."),
 ]
 DtypeOption = Annotated[
     str | None, typer.Option("--dtype", help="The floating-point precision: float32 (default), bfloat16 or float16.")

@@ -43,7 +43,8 @@ def command(
         str,
         typer.Option(
             "--side",
-            help="What is masked for an insertion or deletion: the shared word to its left or right, or bracket.",
+            help="What an insertion or deletion masks: the shared word to its left or right, "
+            "or all from one to the other (bracket).",
         ),
     ] = "left",
     multi_token: Annotated[
