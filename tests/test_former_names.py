@@ -10,9 +10,10 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from acceptability import evaluate, load_model, registry, score
+from acceptability import Judgement, evaluate, load_model, people, registry, score, stats
 from acceptability.cli import replace_old_options
 from acceptability.errors import SpecError, TrainError
 from acceptability.papers.cola.restart_groups import read_trained_classifier
@@ -25,7 +26,7 @@ from acceptability.train.aggregate_markov_em import AggregateMarkovRecipe
 from acceptability.train.checkpoint import CheckpointManager
 from acceptability.train.classifiers.finetuning import FineTuningRecipe
 from acceptability.train.recipe import make_recipe, read_options
-from acceptability.types import Contrast, ModelOutput, Query, Sentence, Suite
+from acceptability.types import Contrast, LabelScores, ModelOutput, Query, Sentence, Suite, Units
 
 PAIR = Suite("pair", (Sentence("good", "Cats sleep."), Sentence("bad", "Cats sleeps.")), (Contrast("good", "bad"),))
 
@@ -198,3 +199,43 @@ def test_a_plan_that_was_written_before_has_present_options(tmp_path: Path) -> N
         "tiny", "transformer", {"batch_size": 8, "learning_rate": 1e-4}, {"one": {"evaluations_per_epoch": 1}}
     )
     assert read_plan_folder(tmp_path) == PlanFolder(tmp_path.resolve(), "", 1, (present,))
+
+
+def test_former_attributes_of_queries_and_judgements_warn() -> None:
+    query = Query("late.", context="The boys were")
+    with pytest.warns(DeprecationWarning, match="Query.full is now called full_text"):
+        assert query.full == "The boys were late."
+    with pytest.warns(DeprecationWarning, match="Query.start is now called text_start"):
+        assert query.start == len("The boys were ")
+    output = LabelScores("late", (0.0, 1.0))
+    with pytest.warns(DeprecationWarning, match="Judgement.said is now called output"):
+        assert Judgement("late", -1.0, output).said is output
+
+
+def test_the_former_name_of_resampled_columns_warns() -> None:
+    units = Units(("a", "b"), {"correct": np.array([0.0, 1.0])}, ({}, {}))
+    with pytest.warns(DeprecationWarning, match="Units.drawn is now called take_columns"):
+        drawn = units.drawn(np.array([1, 1]))
+    assert drawn.columns["correct"].tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("former", "present"),
+    [
+        ("interval", "bootstrap_interval"),
+        ("macro_interval", "bootstrap_macro_interval"),
+        ("difference", "bootstrap_difference"),
+        ("dependent", "williams_steiger_test"),
+        ("critical", "critical_count"),
+    ],
+)
+def test_a_former_function_of_statistics_is_the_present_one(former: str, present: str) -> None:
+    with pytest.warns(DeprecationWarning, match=f"acceptability.stats.{former} is now called {present}") as warned:
+        assert getattr(stats, former) is getattr(stats, present)
+    assert warned[0].filename == __file__, "the warning names the line that uses the former name"
+
+
+def test_the_former_rules_for_ratings_are_the_present_ones() -> None:
+    with pytest.warns(DeprecationWarning, match="acceptability.people.Rules is now called RatingRules"):
+        rules = people.Rules(scale="z", least_responses=3, least_catch=0.5)
+    assert rules == people.RatingRules(scale="z", min_responses=3, min_catch=0.5)

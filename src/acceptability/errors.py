@@ -23,6 +23,7 @@ Every message states what was wrong, where, what was expected and what to do nex
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -200,3 +201,15 @@ def shorten(text: str, width: int = 60) -> str:
     'a b…'
     """
     return text if len(text) <= width else text[: width - 1].rstrip() + "…"
+
+
+def warn_of_former_name(former: str, present: str) -> None:
+    """Warn that a function, class or attribute of the Python interface has another name now.
+
+    Called by the alias itself, so that the warning names the line of the program that used it.
+    """
+    warnings.warn(
+        f"{former} is now called {present}; the old name will be removed in the next release",
+        DeprecationWarning,
+        stacklevel=3,
+    )

@@ -17,7 +17,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from acceptability.errors import ScoreError, SuiteError, shorten, suggest_name
+from acceptability.errors import ScoreError, SuiteError, shorten, suggest_name, warn_of_former_name
 from acceptability.specs import fingerprint_lines
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -287,6 +287,18 @@ class Query:
         return len(self.full_text) - len(self.text)
 
     @property
+    def full(self) -> str:
+        """An alias of ``full_text``, its former name, for one release: models of users read it."""
+        warn_of_former_name("Query.full", "full_text")
+        return self.full_text
+
+    @property
+    def start(self) -> int:
+        """An alias of ``text_start``, its former name, for one release."""
+        warn_of_former_name("Query.start", "text_start")
+        return self.text_start
+
+    @property
     def key(self) -> bytes:
         """A 16-byte hash of the query, under which its output is stored."""
         # Target and rival are added only if present, so that outputs stored for plain queries keep their keys.
@@ -464,6 +476,11 @@ class Units:
         """Return only the columns of these rows, which is all that a bootstrap resample needs."""
         # Ids and tags are tuples of Python objects, far slower to copy for each resample than arrays.
         return Units((), {name: column[rows] for name, column in self.columns.items()}, ())
+
+    def drawn(self, rows: NDArray[np.int64]) -> Units:
+        """An alias of ``take_columns``, its former name, for one release."""
+        warn_of_former_name("Units.drawn", "take_columns")
+        return self.take_columns(rows)
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,15 @@ from numpy.typing import NDArray
 
 from acceptability import __version__, registry
 from acceptability.engine import load_engine
-from acceptability.errors import ModelError, QueryError, ScoreError, SpecError, SuiteError, shorten
+from acceptability.errors import (
+    ModelError,
+    QueryError,
+    ScoreError,
+    SpecError,
+    SuiteError,
+    shorten,
+    warn_of_former_name,
+)
 from acceptability.models import load_model, set_spec_dtype
 from acceptability.protocols import Engine, Model, Reduction, complete_model
 from acceptability.reductions import LP, LogOdds, find_unigram_reduction
@@ -155,7 +163,8 @@ class Judgement:
 
     @property
     def said(self) -> ModelOutput:
-        """An alias of ``output``, its older name, kept for one release."""
+        """An alias of ``output``, its former name, for one release."""
+        warn_of_former_name("Judgement.said", "output")
         return self.output
 
 

@@ -22,6 +22,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from acceptability.errors import warn_of_former_name
+
 _MODULES = {
     "Bootstrap": "bootstrap",
     "Interval": "bootstrap",
@@ -52,6 +54,15 @@ _MODULES = {
     "mixed_logistic": "mixed",
     "exact_power": "proportions",
     "critical_count": "proportions",
+}
+
+# Functions that had another name in the version before: accepted for one release, with a warning.
+_FORMER_NAMES = {
+    "interval": "bootstrap_interval",
+    "macro_interval": "bootstrap_macro_interval",
+    "difference": "bootstrap_difference",
+    "dependent": "williams_steiger_test",
+    "critical": "critical_count",
 }
 
 if TYPE_CHECKING:
@@ -119,6 +130,11 @@ __all__ = [
 def __getattr__(name: str) -> object:
     """Import a name on first use."""
     # Lazily, so that code that needs one interval does not pay for importing SciPy's optimisers and sparse matrices.
+    if name in _FORMER_NAMES:
+        present_name = _FORMER_NAMES[name]
+        warn_of_former_name(f"acceptability.stats.{name}", present_name)
+        # Not stored in the module, so that each use is reported.
+        return getattr(import_module(f"acceptability.stats.{_MODULES[present_name]}"), present_name)
     if name not in _MODULES:
         raise AttributeError(f"module 'acceptability.stats' has no attribute {name!r}")
     value = getattr(import_module(f"acceptability.stats.{_MODULES[name]}"), name)
