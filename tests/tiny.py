@@ -61,7 +61,7 @@ def recurrent_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def make_recurrent(folder: Path, cell: str = "lstm", output: str = "tas", directions: int = 1) -> Path:
-    """Save a tiny recurrent network, which has learnt nothing, in a folder."""
+    """Save a tiny recurrent network, which was not trained, in a folder."""
     import torch
 
     from acceptability.models.recurrent import RecurrentShape

@@ -478,7 +478,7 @@ class UnigramTable(Protocol):
         ...
 
     def contains(self, unit: str) -> bool:
-        """Tell whether a word or token is listed itself, rather than covered by a value for unknown units."""
+        """Return whether a word or token is listed itself, rather than covered by a value for unknown units."""
         ...
 
     def logprob(self, unit: str) -> float:
@@ -499,7 +499,7 @@ class WordFreq:
         return f"wordfreq:{self.language}(floor={WORDFREQ_FLOOR:g})"
 
     def contains(self, unit: str) -> bool:
-        """Tell whether the language's word list contains a word."""
+        """Return whether the language's word list contains a word."""
         from wordfreq import word_frequency
 
         return bool(word_frequency(unit, self.language) > 0)
@@ -532,7 +532,7 @@ class UnigramFileTable:
     signature: str
 
     def contains(self, unit: str) -> bool:
-        """Tell whether the file has a row for a word or token."""
+        """Return whether the file has a row for a word or token."""
         return self._key(unit) in self.logprobs
 
     def _key(self, unit: str) -> str:

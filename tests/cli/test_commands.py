@@ -115,7 +115,7 @@ def test_score_by_word_in_a_precision_and_between_precisions(run: Run, causal_di
     assert sum(row["logprob"] for row in words if row["sentence_id"] == "a") == pytest.approx(rows["a"], abs=1e-4)
     assert words[0]["surprisal_bits"] == pytest.approx(-words[0]["logprob"] / 0.693147, abs=1e-3)
     half = run("score", "s.csv", model, "--dtype", "bfloat16", "--precisions", code=1)
-    assert "leave --dtype away" in half.stderr
+    assert "omit --dtype" in half.stderr
     told = run("score", "s.csv", model, "--precisions").stderr
     assert "bfloat16 against float32: largest difference" in told
     assert "dtype='bfloat16'" in run("score", "s.csv", model, "--dtype", "bfloat16").stderr

@@ -127,7 +127,7 @@ def test_a_wrong_table_is_refused_before_any_work(monkeypatch: pytest.MonkeyPatc
 
 
 def test_options_that_a_paper_does_not_have_are_named() -> None:
-    with pytest.raises(SpecError, match=r"'adc' has no option 'corpus': leave it away\. It has no options of its own"):
+    with pytest.raises(SpecError, match=r"'adc' has no option 'corpus': omit it\. It has no options of its own"):
         study("adc", corpus=["x"])
     with pytest.raises(SpecError, match=r"Its own options are: corpus\. Did you mean 'corpus'"):
         study("niu-penn", corpsu=["x"])

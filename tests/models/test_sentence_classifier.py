@@ -45,7 +45,7 @@ SHAPES = [
 
 
 def made(folder: Path, shape: SentenceNetworkShape) -> SentenceClassifier:
-    """Save a classifier that has learnt nothing; one that reads states reads those of a tiny language model."""
+    """Save a classifier that was not trained; one that reads states reads those of a tiny language model."""
     torch.manual_seed(5)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "model.safetensors").write_bytes(serialize_sentence_network(build_sentence_network(shape)))

@@ -374,7 +374,7 @@ def _tag_token_count(contrast: Contrast, token_scores: Mapping[str, TokenScores]
 
 
 def _is_split(contrast: Contrast, suite: Suite) -> bool:
-    """Tell whether a target consists of several tokens and is not a deliberate non-word."""
+    """Return whether a target consists of several tokens and is not a deliberate non-word."""
     members = suite.by_id[contrast.better], suite.by_id[contrast.worse]
     # A non-word such as "sleeped" is in no vocabulary, and therefore always several tokens.
     is_marked = any(tags.get("nonword") for tags in (contrast.tags, *(member.tags for member in members)))

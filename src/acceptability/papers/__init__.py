@@ -148,7 +148,7 @@ def _select_options(name: str, paper: Paper, options: dict[str, Any]) -> dict[st
     for key in given:
         if key not in known:
             own = f"Its own options are: {', '.join(known)}." if known else "It has no options of its own."
-            raise SpecError(f"the study {name!r} has no option {key!r}: leave it away. {own}{suggest_name(key, known)}")
+            raise SpecError(f"the study {name!r} has no option {key!r}: omit it. {own}{suggest_name(key, known)}")
     # An option at its default does not need its partner: ``--engine local`` goes with everything.
     given = {key: value for key, value in given.items() if value != known[key].default}
     for key in given:

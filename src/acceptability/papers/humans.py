@@ -81,7 +81,7 @@ def cells(
     """
     # Refused rather than ignored: a user who names a model expects rows for it.
     if models:
-        raise MeasureError("this study is about people, and takes no models; leave --model away")
+        raise MeasureError("this study is about human judgements and takes no models: omit --model")
     values = read_published_values("humans")
     return [*compute_cola_agreement(), *_compute_blimp(values), *_compute_linguistic_inquiry(values)]
 

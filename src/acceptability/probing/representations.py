@@ -5,7 +5,7 @@ baselines `BagOfWords` and `BagOfVectors` (GloVe) see words without their order.
 
 Control tasks, after Hewitt and Liang (2019), are labels without linguistic sense, with the class frequencies of a
 factor. Their control gives every word type a random label, which a probe can only memorise. A factor, however, belongs
-to whole sentences, most of which are new in the test, and a random label per sentence could not be learnt at all.
+to whole sentences, most of which are new in the test, and a random label per sentence could not be learned at all.
 Hence two controls:
 
 - ``words`` gives every word type a random number, and a sentence the mean of its words' numbers; thresholds at the

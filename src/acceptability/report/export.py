@@ -95,7 +95,7 @@ _LONGEST_LABEL = 200
 
 
 def can_draw() -> bool:
-    """Tell whether the packages for figures are installed."""
+    """Return whether the packages for figures are installed."""
     return all(find_spec(name) is not None for name in ("altair", "vl_convert"))
 
 

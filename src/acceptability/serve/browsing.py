@@ -54,7 +54,7 @@ def read_rows(run: SavedRun, kind: str) -> list[dict[str, Any]]:
 
 
 def has_report(rows: Sequence[Mapping[str, Any]]) -> bool:
-    """Tell whether rows are results of measures, the only rows of the server that have a report."""
+    """Return whether rows are results of measures, the only rows of the server that have a report."""
     return bool(rows) and all(set(_RESULT_COLUMNS) <= row.keys() for row in rows)
 
 

@@ -44,7 +44,7 @@ _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether an address can be reached from this machine only.
+    """Return whether an address can be reached from this machine only.
 
     >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0")
     (True, True, False)
@@ -78,13 +78,13 @@ def make_access_cookie(token: str) -> str:
 
 
 def is_same_secret(given: str, expected: str) -> bool:
-    """Tell whether two secrets are equal, in constant time."""
+    """Return whether two secrets are equal, in constant time."""
     # An ordinary comparison stops at the first difference, and its duration shows how much of a guess is right.
     return hmac.compare_digest(given.encode("utf-8", "replace"), expected.encode("utf-8", "replace"))
 
 
 def is_authorized(headers: Mapping[str, str], cookies: Mapping[str, str], token: str | None) -> bool:
-    """Tell whether a request carries the token, or the cookie derived from it."""
+    """Return whether a request carries the token, or the cookie derived from it."""
     if not token:
         return True
     scheme, _, given = headers.get("authorization", "").partition(" ")
@@ -93,7 +93,7 @@ def is_authorized(headers: Mapping[str, str], cookies: Mapping[str, str], token:
 
 
 def has_credentials(headers: Mapping[str, str], cookies: Mapping[str, str]) -> bool:
-    """Tell whether a request carries a token or an access cookie, valid or not."""
+    """Return whether a request carries a token or an access cookie, valid or not."""
     return bool(headers.get("authorization") or cookies.get(ACCESS_COOKIE))
 
 
@@ -122,7 +122,7 @@ def new_csrf_token() -> str:
 
 
 def is_from_browser(headers: Mapping[str, str]) -> bool:
-    """Tell whether a request was sent by a web page."""
+    """Return whether a request was sent by a web page."""
     # Browsers send Origin with every POST; Sec-Fetch-Site and cookies cover older ones.
     return bool(headers.get("origin") or headers.get("sec-fetch-site") or headers.get("cookie"))
 
@@ -451,7 +451,7 @@ def _client_address(request: Request) -> str:
 
 
 def _is_rate_limited(request: Request) -> bool:
-    """Tell whether a request counts for the rate limit."""
+    """Return whether a request counts for the rate limit."""
     if request.method not in ("GET", "HEAD"):
         return True
     path = request.scope["path"]

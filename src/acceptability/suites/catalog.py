@@ -143,7 +143,7 @@ def fetch_files(entry: CatalogEntry) -> list[Path]:
 
 
 def is_available(entry: CatalogEntry) -> bool:
-    """Tell whether every file of a suite is on this machine."""
+    """Return whether every file of a suite is on this machine."""
     return all(_find_file(entry, path) for path in entry.files)
 
 

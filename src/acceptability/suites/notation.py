@@ -150,7 +150,7 @@ _GLOSS = re.compile(
 
 
 def _is_skipped(line: str, where: str) -> bool:
-    """Tell whether a line is a gloss or a translation, and log it if so."""
+    """Return whether a line is a gloss or a translation, and log it if so."""
     # Brackets and stars do not occur in glosses, but they do in examples.
     is_gloss = sum(bool(_GLOSS.search(word)) for word in line.split()) > 1 and not re.search(r"[\[\]{}()*\\]", line)
     line_kind = "a translation" if _TRANSLATION.match(line) else "a gloss" if is_gloss else ""

@@ -70,7 +70,7 @@ TableRow = Mapping[str, CellValue]
 
 
 def is_table_file(name: str) -> bool:
-    """Tell whether a name is that of a table of sentences, by its ending."""
+    """Return whether a name is that of a table of sentences, by its ending."""
     return name.lower().endswith(TABLE_SUFFIXES)
 
 

@@ -206,7 +206,7 @@ def _find_movement(first: SurfaceTokens, second: SurfaceTokens, before: int, aft
 
 
 def _is_reordered(first: SurfaceTokens, second: SurfaceTokens) -> bool:
-    """Tell whether two sentences have the same tokens in any order."""
+    """Return whether two sentences have the same tokens in any order."""
     counts = (Counter(_uncapitalise(token.text) for token in tokens) for tokens in (first, second))
     return next(counts) == next(counts)
 
@@ -304,7 +304,7 @@ _FINAL_MARKS = ".?!…。？！"
 
 
 def _is_fragment(tokens: SurfaceTokens, text: str) -> bool:
-    """Tell whether a text is two words without initial capital and final punctuation, such as "his book"."""
+    """Return whether a text is two words without initial capital and final punctuation, such as "his book"."""
     # Closing quotation marks may follow the final mark, so the last two characters are checked.
     words = _select_words(tokens)
     has_end = any(mark in _FINAL_MARKS for mark in text.rstrip()[-2:])

@@ -340,7 +340,7 @@ def train_from_options(
 
 
 def reads_labels(recipe: Any) -> bool:
-    """Tell whether a recipe trains on labelled sentences, not on plain text."""
+    """Return whether a recipe trains on labelled sentences, not on plain text."""
     return getattr(recipe, "reads", "text") == "labels"
 
 

@@ -85,7 +85,7 @@ def test_every_text_is_scored_once(data: Path) -> None:
 
 @pytest.fixture
 def encoder(masked_dir: Path, tmp_path: Path) -> Path:
-    """A masked model that has learnt nothing, and reads sentences of 128 tokens."""
+    """A masked model that was not trained, and reads sentences of 128 tokens."""
     torch = pytest.importorskip("torch")
     from transformers import AutoTokenizer, BertConfig, BertForMaskedLM
 

@@ -120,7 +120,7 @@ def test_a_users_suite_replaces_ours(data: Path, tmp_path: Path) -> None:
 
 
 def test_an_unusable_suite_is_refused(data: Path, tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match="'adc' has no option 'suite_i': leave it away"):
+    with pytest.raises(SpecError, match="'adc' has no option 'suite_i': omit it"):
         study("adc", suite_i=tmp_path / "mine.csv")
     with pytest.raises(SuiteError, match="cannot read"):
         study("park", suite_i=tmp_path / "mine.csv")

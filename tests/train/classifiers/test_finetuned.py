@@ -110,7 +110,7 @@ def test_transformers_opens_the_classifier_and_the_labels_have_names(name: str, 
     assert metadata["results"]["held out"]["mcc"] == pytest.approx(
         max(metadata["facts"]["mcc at each evaluation"]), abs=1e-4
     )
-    assert metadata["results"]["held out"]["mcc"] > 0.7, "so simple a rule must be learnt"
+    assert metadata["results"]["held out"]["mcc"] > 0.7, "so simple a rule must be learned"
 
 
 @pytest.mark.parametrize("name", POOLED)

@@ -331,7 +331,7 @@ def make_summary_panels(report_data: ReportData) -> Iterator[Panel]:
 
 
 def _has_many_suites(rows: Sequence[Row]) -> bool:
-    """Tell whether there are too many suites for an axis of each."""
+    """Return whether there are too many suites for an axis of each."""
     return len({row["suite"] for row in rows}) > _MAX_SUITES
 
 

@@ -1,4 +1,4 @@
-"""Real and fake sentences, and the recipe ``real-fake`` that trains an encoder to tell them apart.
+"""Real and fake sentences, and the recipe ``real-fake`` that trains an encoder to distinguish them.
 
 After Warstadt, Singh and Bowman (2019, §4). Half of the sentences are real, from a corpus. Half of the fakes are
 sampled from a language model, the others are real sentences in which some words change places. The resulting classifier
@@ -455,7 +455,7 @@ class RealFakeRecipe:
         check_options(self, counts, ("sentences", "vocabulary", "patience", "seed", "evaluate_every", "save_every"))
 
     def follow(self, job: TrainingJob) -> RecipeOutput:
-        """Generate fakes, train a network to tell them from real sentences, and save the classifier."""
+        """Generate fakes, train a network to distinguish them from real sentences, and save the classifier."""
         check_packages(self.kind, _REQUIRED_PACKAGES)
         # Recipes are listed without torch.
         from acceptability.train.classifiers.word_training import (

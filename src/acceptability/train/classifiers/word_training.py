@@ -573,7 +573,7 @@ def train_discriminator(
     train_and_dev: tuple[RealFakeData, RealFakeData | None],
     process_group: ProcessGroup,
 ) -> TrainingResult:
-    """Train a network to tell real sentences from fakes, until its MCC on those of the dev set no longer rises."""
+    """Train a network to distinguish real sentences from fakes, until its MCC on the dev set no longer rises."""
     train_data, dev_data = train_and_dev
     batches = EpochBatches(
         train_data.texts.lengths.tolist(),
