@@ -32,7 +32,7 @@ import numpy as np
 from bench import rates
 from bench.contenders import ROOT, BenchError, Contender, Worker
 from bench.sentences import many, suite
-from bench.shapes import NAMES, Shape, made
+from bench.shapes import NAMES, Shape, make_shape
 from bench.tables import aligned, megabytes
 
 _SIZES = (1_000, 10_000, 100_000, 1_000_000)
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure both, print tables, and write the results to a file."""
     given = _reader().parse_args(arguments)
     subprocess.run([sys.executable, "-m", "bench.shapes", str(given.scratch), given.shape], check=True)
-    shape = made(given.scratch, given.shape)
+    shape = make_shape(given.scratch, given.shape)
     try:
         texts = many(suite(), max(*given.sizes, given.stored), given.seed)
         grown = _measure_growth(given, shape, texts)

@@ -45,7 +45,7 @@ from bench import rates
 from bench.contenders import PEERS, ROOT, BenchError, Contender, Match, Worker, matches
 from bench.peers import python_of_peers
 from bench.sentences import pairs, suite
-from bench.shapes import NAMES, Shape, made
+from bench.shapes import NAMES, Shape, make_shape
 from bench.tables import markdown, print_case
 from bench.work import Work, count_work
 
@@ -144,7 +144,7 @@ def _cases(settings: Settings, source: Suite, scratch: Path) -> Iterator[Case]:
     for name in settings.shapes:
         # In a process of its own, so that this one does not load torch and the weights.
         subprocess.run([sys.executable, "-m", "bench.shapes", str(scratch), name], check=True, stdout=sys.stderr)
-        shape = made(scratch, name)
+        shape = make_shape(scratch, name)
         texts = pairs(source, settings.sentences[shape.kind], settings.seed)
         for match in matches(shape.kind, settings.device):
             yield Case(shape, match, texts)

@@ -42,7 +42,7 @@ class Shape:
     head: int
 
 
-def made(scratch: Path, name: str) -> Shape:
+def make_shape(scratch: Path, name: str) -> Shape:
     """Return the shape of a name; the model is made if the scratch folder does not have it."""
     info_file = scratch / "models" / f"{name}.json"
     if not info_file.is_file():
@@ -181,7 +181,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     reader.add_argument("names", nargs="*", choices=NAMES, default=list(NAMES))
     given = reader.parse_args(arguments)
     for name in given.names:
-        print(made(given.scratch, name))
+        print(make_shape(given.scratch, name))
 
 
 if __name__ == "__main__":

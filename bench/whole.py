@@ -32,7 +32,7 @@ from bench import rates
 from bench.contenders import ROOT
 from bench.sentences import pairs
 from bench.serving import Order
-from bench.shapes import Shape, made
+from bench.shapes import Shape, make_shape
 from bench.tables import aligned
 
 CASES = (("gpt2", "bfloat16"), ("gpt2", "float32"), ("bert", "bfloat16"), ("bert", "float32"))
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     results: list[dict[str, Any]] = []
     for name, dtype in given.cases or CASES:
         subprocess.run([sys.executable, "-m", "bench.shapes", str(given.scratch), name], check=True)
-        results.append(_case(given, made(given.scratch, name), dtype, suite))
+        results.append(_case(given, make_shape(given.scratch, name), dtype, suite))
         (given.output / "whole.json").write_text(json.dumps(results, indent=1), encoding="utf-8")
         print(aligned([_HEADINGS, *map(_cells, results)]), flush=True)
 

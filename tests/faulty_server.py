@@ -36,7 +36,7 @@ def logprob(before: str, token: str) -> float:
 def truth(text: str, before: str = "") -> list[float]:
     """Return the log-probabilities of the tokens of a text."""
     tokens = TOKEN.findall(text)
-    return [logprob(before + "".join(tokens[:place]), token) for place, token in enumerate(tokens)]
+    return [logprob(before + "".join(tokens[:token_index]), token) for token_index, token in enumerate(tokens)]
 
 
 @dataclass
@@ -78,8 +78,8 @@ class Faulty:
         shown = [*tokens, "!"] if self.adds_token else tokens
         logprobs: list[float | None] = []
         alternatives: list[dict[str, float] | None] = []
-        for place, token in enumerate(shown):
-            before = "".join(shown[: place + self.is_shifted])
+        for token_index, token in enumerate(shown):
+            before = "".join(shown[: token_index + self.is_shifted])
             logprobs.append(logprob(before, token))
             others = {f"word{rank}": logprob(before, f"word{rank}") for rank in range(count)}
             alternatives.append(others | {token: logprobs[-1]})
@@ -91,13 +91,13 @@ class Faulty:
             logprobs[0] = alternatives[0] = None
         found: dict[str, object] = {"tokens": shown, "token_logprobs": logprobs}
         if self.gives_offsets:
-            found["text_offset"] = [len("".join(shown[:place])) for place in range(len(shown))]
+            found["text_offset"] = [len("".join(shown[:token_index])) for token_index in range(len(shown))]
         if self.gives_alternatives:
             found["top_logprobs"] = alternatives
         return {"index": index, "text": "".join(shown), "finish_reason": "length", "logprobs": found}
 
 
-def spoiled(choices: list[dict[str, object]], fault: str) -> list[dict[str, object]]:
+def spoil_choices(choices: list[dict[str, object]], fault: str) -> list[dict[str, object]]:
     """Return choices with something wrong in the last of them."""
     last = choices[-1]["logprobs"]
     if fault == "shuffled":
@@ -147,7 +147,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(500, "")
         else:
             choices = [faulty.choice(index, prompt, body["logprobs"]) for index, prompt in enumerate(prompts)]
-            text = json.dumps({"choices": spoiled(choices, fault)})
+            text = json.dumps({"choices": spoil_choices(choices, fault)})
             self._answer(
                 200, {"half": text[: len(text) // 2], "no json": "<html>"}.get(fault, text), is_cut=fault == "cut"
             )

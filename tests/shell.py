@@ -67,10 +67,10 @@ def _value(command: str, option: str, given: Any) -> str:
 
 
 def _model(text: str) -> str:
-    kind, place, options = parse_model_spec(text)
+    kind, location, options = parse_model_spec(text)
     if kind == "prompted":
-        return _model(place) or _options("model", kind, options)
-    if not place:
+        return _model(location) or _options("model", kind, options)
+    if not location:
         return "" if kind in list_named_models() or kind in registry.names("model") else f"there is no model {text}"
     return _options("model", kind, options)
 

@@ -248,9 +248,9 @@ def test_the_gallery_shows_what_the_study_of_adc_gives(data: Path) -> None:
 def test_the_gallery_shows_what_the_study_of_niu_and_penn_gives(data: Path) -> None:
     cells = [cell for cell in study("niu-penn") if cell.paper and isinstance(cell.ours, float | int)]
     for name, paper, ours, agrees in shown_in_the_gallery("Grammaticality and language modelling"):
-        table, places = name.partition(":")[0], len(ours.partition("%")[0].strip().partition(".")[2])
+        table, decimals = name.partition(":")[0], len(ours.partition("%")[0].strip().partition(".")[2])
         found = [cell for cell in cells if (cell.table, cell.paper) == (table, paper)]
-        same = [cell for cell in found if f"{cell.ours:.{places}f}" == ours.rstrip(" %")]
+        same = [cell for cell in found if f"{cell.ours:.{decimals}f}" == ours.rstrip(" %")]
         assert agrees in {"yes" if cell.agrees else "no" for cell in same}, name
 
 

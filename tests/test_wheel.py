@@ -44,8 +44,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     _done(install, built)
     (installed,) = distributions(path=[str(folder)])
     for name in _needed(installed, set()):
-        for place in _places(name):
-            (folder / place.name).symlink_to(place)
+        for path in _find_paths(name):
+            (folder / path.name).symlink_to(path)
     return folder
 
 
@@ -65,7 +65,7 @@ def _needed(found: Distribution, known: set[str]) -> set[str]:
     return known
 
 
-def _places(name: str) -> Iterator[Path]:
+def _find_paths(name: str) -> Iterator[Path]:
     """Yield the folders and modules that a distribution puts beside others."""
     found = distribution(name)
     for first in {file.parts[0] for file in found.files or ()} - {"..", "__pycache__"}:

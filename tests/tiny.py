@@ -100,7 +100,7 @@ def classifier_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def bert_tokenizer(tokens: Iterable[str]) -> PreTrainedTokenizerFast:
-    """A WordPiece tokenizer of these tokens, by the one way that transformers 4 and 5 share: a file, given by place."""
+    """A WordPiece tokenizer of these tokens, in the one way that transformers 4 and 5 share: from a file."""
     from transformers import BertTokenizerFast
 
     with TemporaryDirectory() as folder:

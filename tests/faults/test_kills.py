@@ -20,7 +20,7 @@ Rounds = Callable[[int, int], int]
 KILLED = -signal.SIGKILL
 
 
-def moment(rng: random.Random, calm: Done) -> dict[str, object]:
+def choose_moment(rng: random.Random, calm: Done) -> dict[str, object]:
     """Return a random moment of a run: any time from its start on, or just after some answers were stored."""
     if calm.noted and rng.random() < 0.6:
         return {"bytes": KEY * rng.randrange(1, len(calm.noted) // KEY), "after": rng.uniform(0, 0.003)}
@@ -38,7 +38,7 @@ def killed_and_run_again(
     while done < kills:
         home, noted, before = folder / f"home-{tries}", b"", done
         for _ in range(rng.randrange(1, 4)):
-            ended = driver.run(home, arguments, signal=signal.SIGKILL, **moment(rng, calm))
+            ended = driver.run(home, arguments, signal=signal.SIGKILL, **choose_moment(rng, calm))
             assert ended.code in (KILLED, 0), ended.err
             noted += ended.noted
             done += ended.code == KILLED

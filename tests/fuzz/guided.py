@@ -27,9 +27,9 @@ def main(seconds: str) -> None:
     folder = Path(tempfile.mkdtemp(prefix="guided-"))
     begin = folder / "seeds"
     begin.mkdir()
-    for place, target in enumerate(everything):
+    for index, target in enumerate(everything):
         for number, seed in enumerate(target.seeds):
-            (begin / f"{place}-{number}").write_bytes(bytes([place]) + seed)
+            (begin / f"{index}-{number}").write_bytes(bytes([index]) + seed)
     words = folder / "words"
     words.write_text(_dictionary(everything), encoding="ascii")
     options = [

@@ -35,7 +35,7 @@ HOSTILE = (
 """Pieces of text that programs stumble over."""
 
 
-def made(target: Target) -> st.SearchStrategy[bytes]:
+def make_inputs(target: Target) -> st.SearchStrategy[bytes]:
     """Return inputs of a target: any bytes, pieces of its language, or a seed with something put into it."""
     pieces = st.sampled_from((*target.words, *HOSTILE)) | st.text(max_size=8)
     spelled = st.lists(pieces, max_size=40).map("".join).map(_coded)
@@ -44,8 +44,8 @@ def made(target: Target) -> st.SearchStrategy[bytes]:
 
 def _changed(target: Target, pieces: st.SearchStrategy[str]) -> st.SearchStrategy[bytes]:
     def change(seed: bytes, start: int, length: int, piece: str) -> bytes:
-        place = start % (len(seed) + 1)
-        return (seed[:place] + _coded(piece) + seed[place + length :])[:LARGEST]
+        position = start % (len(seed) + 1)
+        return (seed[:position] + _coded(piece) + seed[position + length :])[:LARGEST]
 
     few = st.integers(0, 20) | st.just(0)
     return st.builds(change, st.sampled_from(target.seeds), st.integers(0, 100_000), few, pieces)
@@ -81,5 +81,5 @@ def _mutate(data: bytearray, random: Random, words: list[bytes], seeds: tuple[by
         data[start:end] = random.choice(words)
     else:
         other = random.choice(seeds)
-        place = random.randrange(len(other) + 1)
-        data[start:end] = other[place : place + 64]
+        position = random.randrange(len(other) + 1)
+        data[start:end] = other[position : position + 64]

@@ -245,8 +245,8 @@ def test_one_text_many_times_in_a_small_table_does_not_fill_the_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    place = pyarrow.array([0] * 8_000, pyarrow.int32())
-    column = pyarrow.DictionaryArray.from_arrays(place, pyarrow.array(["a" * 1_000_000]))
+    indices = pyarrow.array([0] * 8_000, pyarrow.int32())
+    column = pyarrow.DictionaryArray.from_arrays(indices, pyarrow.array(["a" * 1_000_000]))
     parquet.write_table(pyarrow.table({"text": column}), tmp_path / "a.parquet", store_schema=False)
     assert (tmp_path / "a.parquet").stat().st_size < 1_000_000
     refused(load_suite, str(tmp_path / "a.parquet"), match="its texts have 8,000,000,000 bytes")

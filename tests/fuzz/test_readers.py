@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, seed, settings
 
 from .counting import FEW, SECONDS_EACH, Count, counted
-from .inputs import made, mutated
+from .inputs import make_inputs, mutated
 from .rule import MEGABYTES, Broken, memory, obey
 from .targets import Target, targets
 
@@ -32,7 +32,7 @@ def _generated(target: Target, count: Count) -> None:
         max_examples=count.round, database=None, derandomize=False, print_blob=True,
         suppress_health_check=list(HealthCheck),
     )  # fmt: skip
-    @given(made(target))
+    @given(make_inputs(target))
     def one(data: bytes) -> None:
         count.inputs += 1
         obey(target.read, data)

@@ -80,8 +80,8 @@ def through_the_store(text: str, folder: Path) -> str:
     said = TokenScores(text, (text, f"{text}x"), ((0, 1), (0, len(text))), np.array([-1.5, -2.5], np.float32))
     with ScoreStore(folder / "store") as store:
         store.add("model", [(query.key, said)])
-        ((place, found),) = store.iter_known("model", [query.key], lambda place: text)
-    assert place == 0
+        ((index, found),) = store.iter_known("model", [query.key], lambda index: text)
+    assert index == 0
     assert (found.text, found.tokens, found.offsets) == (text, said.tokens, said.offsets)
     (folder / "store").unlink()
     return str(found.tokens[0])

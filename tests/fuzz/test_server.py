@@ -143,8 +143,8 @@ def test_whatever_is_requested_is_answered_or_refused(client: Any) -> None:
             count.inputs += 3
             end = quote(more.encode("utf-8", "surrogatepass"))
             coded = {name: value.encode("latin-1") for name, value in headers.items()}
-            for place in (address, f"{address}{end}", f"{address}?page={end}&q={end}"):
-                check_answer(client.request(method, place, content=body, headers=coded))
+            for address_and_query in (address, f"{address}{end}", f"{address}?page={end}&q={end}"):
+                check_answer(client.request(method, address_and_query, content=body, headers=coded))
             client.cookies.clear()
 
         _rounds(one, count)
@@ -193,7 +193,7 @@ def test_a_table_of_any_text_comes_back_as_it_went_in(client: Any) -> None:
     import time
 
     texts = [f"{text[:500]} x" for text in HOSTILE]
-    rows = [{"text": text, "label": place % 2} for place, text in enumerate(texts)]
+    rows = [{"text": text, "label": index % 2} for index, text in enumerate(texts)]
     table = "".join(json.dumps(row) + "\n" for row in rows)
     job = client.post("/api/jobs", json={"name": "a.jsonl", "table": table, "models": ["uniform"]}).json()
     for _ in range(300):

@@ -133,7 +133,7 @@ class Reader:
             raise Fault("capital, marks or spaces are not in order")
         self.is_question = text.endswith("?")
         self.tokens = re.findall(r"[\w'-]+|,", text[:-1].lower())
-        self.place = 0
+        self.position = 0
         for first, second in zip(self.tokens, self.tokens[1:], strict=False):
             if first == second:
                 raise Fault(f"{first!r} comes twice")
@@ -142,20 +142,20 @@ class Reader:
         if self.is_question:
             self.question()
         elif self.tokens[0] in LINKS:
-            self.place = 1
+            self.position = 1
             self.clause()
             self.take(",")
             self.clause()
         else:
             self.frame()
             self.clause()
-        if self.place < len(self.tokens):
-            raise Fault(f"cannot read {' '.join(self.tokens[self.place :])!r}")
+        if self.position < len(self.tokens):
+            raise Fault(f"cannot read {' '.join(self.tokens[self.position :])!r}")
 
     def frame(self) -> None:
         for frame in FRAMES:
             if self.tokens[: len(frame.split())] == frame.split():
-                self.place = len(frame.split())
+                self.position = len(frame.split())
                 self.phrase()
                 self.take(",")
 
@@ -201,7 +201,7 @@ class Reader:
 
     def complement(self, name: str, gap: set[str] | None) -> None:
         if (name, self.peek()) in CLAUSES:
-            self.place += 1
+            self.position += 1
             self.clause()
         elif name not in TAKES:
             raise Fault(f"{name!r} lacks its clause")
@@ -213,12 +213,12 @@ class Reader:
         if not kinds & TAKES[name]:
             raise Fault(f"nobody can {name} what is {'/'.join(sorted(kinds))}")
         if gap is None and self.peek() == "that":
-            self.place += 1
+            self.position += 1
             self.clause(gap=kinds)
 
     def phrase(self) -> tuple[set[str], str]:
         if self.peek() in LICENSED:
-            self.place += 1
+            self.position += 1
         determiner = self.determiner()
         following = self.peek()
         self.adjective()
@@ -228,41 +228,41 @@ class Reader:
         if self.peek() == "who":
             if "person" not in kinds:
                 raise Fault("who refers to a thing")
-            self.place += 1
+            self.position += 1
             self.predicate(({"person"}, number), None)
         return kinds, number
 
     def determiner(self) -> str:
         for length in (3, 2, 1):
-            words = " ".join(self.tokens[self.place : self.place + length])
+            words = " ".join(self.tokens[self.position : self.position + length])
             if words in SINGULAR | PLURAL | EITHER:
-                self.place += length
+                self.position += length
                 return words
         return ""
 
     def adjective(self) -> None:
         """Read an adjective, if a noun follows it: a patient can be patient."""
         token = self.peek()
-        if token == "most" and self.tokens[self.place + 1] in MORE:
-            self.place += 2
+        if token == "most" and self.tokens[self.position + 1] in MORE:
+            self.position += 2
         elif token in ADJECTIVES and self.is_before_noun():
-            self.place += 1
+            self.position += 1
 
     def is_before_noun(self) -> bool:
-        own, following = self.noun_at(self.place), self.noun_at(self.place + 1)
-        after = self.tokens[self.place + 1 + len(following.split()) :][:1]
+        own, following = self.noun_at(self.position), self.noun_at(self.position + 1)
+        after = self.tokens[self.position + 1 + len(following.split()) :][:1]
         return bool(following) and (not own or (" " not in own and after == ["that"]))
 
-    def noun_at(self, place: int) -> str:
-        """Return the longest noun that begins at a place; nothing if none does."""
-        words = (" ".join(self.tokens[place : place + length]) for length in (3, 2, 1))
+    def noun_at(self, index: int) -> str:
+        """Return the longest noun that begins at an index; nothing if none does."""
+        words = (" ".join(self.tokens[index : index + length]) for length in (3, 2, 1))
         return next((word for word in words if word in NOUNS), "")
 
     def noun(self, determiner: str) -> tuple[set[str], str]:
-        word = self.noun_at(self.place)
+        word = self.noun_at(self.position)
         if not word:
             raise Fault(f"{self.peek()!r} is no noun")
-        self.place += len(word.split())
+        self.position += len(word.split())
         return self.agreeing(word, determiner)
 
     def agreeing(self, word: str, determiner: str) -> tuple[set[str], str]:
@@ -282,14 +282,14 @@ class Reader:
 
     def adverbs(self) -> None:
         while self.peek() in ADVERBS:
-            self.place += 1
+            self.position += 1
 
     def peek(self) -> str:
-        return self.tokens[self.place] if self.place < len(self.tokens) else ""
+        return self.tokens[self.position] if self.position < len(self.tokens) else ""
 
     def next(self) -> str:
-        self.place += 1
-        return self.tokens[self.place - 1] if self.place <= len(self.tokens) else ""
+        self.position += 1
+        return self.tokens[self.position - 1] if self.position <= len(self.tokens) else ""
 
     def take(self, token: str) -> None:
         if self.next() != token:

@@ -43,7 +43,7 @@ def scores_of(bits: dict[str, float]) -> Scores:
     return Scores({key: -value * BIT for key, value in bits.items()}, "hand")
 
 
-def held(suite: Suite, scores: Scores, **options: str) -> dict[str, float]:
+def evaluate_predictions(suite: Suite, scores: Scores, **options: str) -> dict[str, float]:
     units = Predictions(**options).units(suite, scores)
     return dict(zip(units.ids, units["holds"].tolist(), strict=True))
 
@@ -55,7 +55,7 @@ def test_outcomes_by_hand() -> None:
         | {"2/a#1": 6, "2/a#2": 3, "2/b#1": 2, "2/b#2": 3.5}  # 3 < 3.5; 6 + 3 - 2 = 7
         | {"3/a#1": 6, "3/a#2": 3, "3/b#1": 2, "3/b#2": 3}  # not 3 < 3; 7
     )
-    assert held(suite, scores) == {
+    assert evaluate_predictions(suite, scores) == {
         "1/prediction 1": 1,
         "1/prediction 2": 0,
         "2/prediction 1": 1,
@@ -63,8 +63,8 @@ def test_outcomes_by_hand() -> None:
         "3/prediction 1": 0,
         "3/prediction 2": 1,
     }
-    assert held(suite, scores, per="item") == {"1": 0, "2": 1, "3": 0}
-    assert held(suite, scores, per="first") == {"1": 1, "2": 1, "3": 0}
+    assert evaluate_predictions(suite, scores, per="item") == {"1": 0, "2": 1, "3": 0}
+    assert evaluate_predictions(suite, scores, per="first") == {"1": 1, "2": 1, "3": 0}
     values = [result.value for result in measure(suite, scores, ["Predictions", "Predictions(per='item')"])]
     assert values == [pytest.approx(4 / 6), pytest.approx(1 / 3)]
 
@@ -76,19 +76,21 @@ def test_outcomes_by_hand() -> None:
 def test_the_npi_design_by_hand(neg_pos: float, neg_neg: float, pos_pos: float, pos_neg: float, right: int) -> None:
     suite = suite_of(NPI, conditions="neg_pos neg_neg pos_pos pos_neg")
     bits = {"neg_pos": neg_pos, "neg_neg": neg_neg, "pos_pos": pos_pos, "pos_neg": pos_neg}
-    assert list(held(suite, scores_of({f"1/{name}#2": value for name, value in bits.items()})).values()) == [right]
+    assert list(
+        evaluate_predictions(suite, scores_of({f"1/{name}#2": value for name, value in bits.items()})).values()
+    ) == [right]
 
 
 def test_a_region_without_text_has_no_surprisal_and_a_star_is_the_whole() -> None:
     suite = suite_of("(3;%a%) = 0 & (*;%a%) > (*;%b%)")
-    assert list(held(suite, scores_of({"1/a": 9, "1/b": 8})).values()) == [1]
-    assert list(held(suite, scores_of({"1/a": 8, "1/b": 8})).values()) == [0]
+    assert list(evaluate_predictions(suite, scores_of({"1/a": 9, "1/b": 8})).values()) == [1]
+    assert list(evaluate_predictions(suite, scores_of({"1/a": 8, "1/b": 8})).values()) == [0]
 
 
 def test_numbers_in_a_prediction_are_bits() -> None:
     suite = suite_of("(2;%a%) > 5")
-    assert list(held(suite, scores_of({"1/a#2": 5.1})).values()) == [1]
-    assert list(held(suite, scores_of({"1/a#2": 4.9})).values()) == [0]
+    assert list(evaluate_predictions(suite, scores_of({"1/a#2": 5.1})).values()) == [1]
+    assert list(evaluate_predictions(suite, scores_of({"1/a#2": 4.9})).values()) == [0]
 
 
 def test_equal_has_a_tolerance_in_bits() -> None:
@@ -103,7 +105,7 @@ def test_ties_stay_ties_however_a_sum_is_nested(parts: list[int], quarter: int) 
     first, second, third, fourth = (value / 8 + quarter / 4096 for value in parts)
     suite = suite_of("[(1;%a%)-(1;%b%)]+[[(2;%a%)-(2;%b%)]-[(1;%a%)-(1;%b%)]] > [(2;%a%)-(2;%b%)]")
     scores = Scores({"1/a#1": -first, "1/b#1": -second, "1/a#2": -third, "1/b#2": -fourth}, "hand")
-    assert list(held(suite, scores).values()) == [0]
+    assert list(evaluate_predictions(suite, scores).values()) == [0]
 
 
 def test_rows_have_the_tags_of_their_item_and_the_prediction() -> None:

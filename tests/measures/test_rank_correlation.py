@@ -19,7 +19,7 @@ FEW = st.integers(-4, 4).map(float)
 ROWS = st.lists(st.tuples(FEW, FEW), min_size=2, max_size=40)
 
 
-def made(values: list[float], ratings: list[float] | None = None, labels: list[int] | None = None):
+def make_suite_and_scores(values: list[float], ratings: list[float] | None = None, labels: list[int] | None = None):
     n = range(len(values))
     sentences = tuple(
         Sentence(str(i), "x", rating=ratings[i] if ratings else None, label=labels[i] if labels else None) for i in n
@@ -38,7 +38,9 @@ def test_kendall_agrees_with_scipy_on_many_ties(rows: list[tuple[float, float]])
     assume(np.ptp(second) > 0)
     expected = stats.kendalltau(first, second).statistic
     assert kendall(first, second) == pytest.approx(expected, abs=1e-12)
-    assert value(Kendall(), *made(first.tolist(), second.tolist())) == pytest.approx(expected, abs=1e-12)
+    assert value(Kendall(), *make_suite_and_scores(first.tolist(), second.tolist())) == pytest.approx(
+        expected, abs=1e-12
+    )
 
 
 def test_kendall_agrees_with_scipy_on_many_rows_in_linear_memory() -> None:
@@ -76,14 +78,16 @@ def test_rank_measures_depend_on_order_only(rows: list[tuple[float, float]]) -> 
     assume(len(set(second)) > 1)
     bent = [float(np.arctan(value) * 3 - 7) for value in first]
     for measure in (Kendall(), Spearman()):
-        assert value(measure, *made(bent, second)) == pytest.approx(value(measure, *made(first, second)), abs=1e-12)
+        assert value(measure, *make_suite_and_scores(bent, second)) == pytest.approx(
+            value(measure, *make_suite_and_scores(first, second)), abs=1e-12
+        )
 
 
 @given(st.lists(st.tuples(FEW, st.integers(0, 1)), min_size=2, max_size=40))
 def test_auc_agrees_with_scikit_learn_and_mann_whitney(rows: list[tuple[float, int]]) -> None:
     scores, labels = zip(*rows, strict=True)
     assume(len(set(labels)) == 2)
-    result = value(AUC(), *made(list(scores), labels=list(labels)))
+    result = value(AUC(), *make_suite_and_scores(list(scores), labels=list(labels)))
     assert result == pytest.approx(roc_auc_score(labels, scores), abs=1e-12)
     good, bad = ([s for s, label in rows if label == which] for which in (1, 0))
     assert result == pytest.approx(stats.mannwhitneyu(good, bad).statistic / len(good) / len(bad), abs=1e-12)
@@ -91,11 +95,11 @@ def test_auc_agrees_with_scikit_learn_and_mann_whitney(rows: list[tuple[float, i
 
 def test_auc_of_degenerate_rows() -> None:
     assert auc(np.array([1.0]), np.array([1.0])) == 0.5
-    assert value(AUC(), *made([3.0, 3.0, 3.0], labels=[1, 0, 1])) == 0.5
+    assert value(AUC(), *make_suite_and_scores([3.0, 3.0, 3.0], labels=[1, 0, 1])) == 0.5
     with pytest.raises(Undefined, match="one class"):
-        value(AUC(), *made([1.0, 2.0], labels=[1, 1]))
+        value(AUC(), *make_suite_and_scores([1.0, 2.0], labels=[1, 1]))
     with pytest.raises(MeasureError, match="no labels"):
-        value(AUC(), *made([1.0, 2.0]))
+        value(AUC(), *make_suite_and_scores([1.0, 2.0]))
 
 
 @given(st.lists(st.tuples(FEW, st.integers(0, 1), st.integers(1, 5)), min_size=2, max_size=20))

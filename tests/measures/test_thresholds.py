@@ -24,13 +24,13 @@ from acceptability.types import Units
 ROWS = st.lists(st.tuples(st.integers(-5, 5).map(float), st.integers(0, 1)), min_size=2, max_size=25)
 
 
-def made(rows: list[tuple[float, int]]) -> tuple[Suite, Scores]:
+def make_suite_and_scores(rows: list[tuple[float, int]]) -> tuple[Suite, Scores]:
     sentences = tuple(Sentence(f"s{i}", "x", label=label) for i, (_, label) in enumerate(rows))
     return Suite("m", sentences), Scores({f"s{i}": score for i, (score, _) in enumerate(rows)}, "m")
 
 
 def value(measure, rows: list[tuple[float, int]]) -> float:
-    return measure.value(measure.units(*made(rows)))
+    return measure.value(measure.units(*make_suite_and_scores(rows)))
 
 
 @given(ROWS)
@@ -71,7 +71,7 @@ def test_a_fold_is_classified_by_the_threshold_of_the_others() -> None:
             assert inside.sum() == 5
             assert labels[inside].sum() == 3
         assert best_threshold(scores[~inside], labels[~inside], mcc_at_thresholds) == threshold or inside.sum() > 5
-    suite, given_scores = made(list(zip(scores.tolist(), labels.astype(int).tolist(), strict=True)))
+    suite, given_scores = make_suite_and_scores(list(zip(scores.tolist(), labels.astype(int).tolist(), strict=True)))
     measure = MCC(threshold="cv", folds=4)
     units = measure.units(suite, given_scores)
     assert units["predicted"].tolist() == (scores > thresholds).astype(float).tolist()
@@ -106,8 +106,8 @@ def test_folds_depend_on_ids_and_seed_and_not_on_the_order_of_rows() -> None:
 
 def test_pooled_mean_and_class_midpoint_by_hand() -> None:
     rows = [(4.0, 1), (2.0, 1), (3.0, 1), (0.0, 0)]
-    assert MCC(threshold="pooled-mean").units(*made(rows)).notes == ("threshold 2.25",)
-    assert MCC(threshold="class-midpoint").units(*made(rows)).notes == ("threshold 1.5",)
+    assert MCC(threshold="pooled-mean").units(*make_suite_and_scores(rows)).notes == ("threshold 2.25",)
+    assert MCC(threshold="class-midpoint").units(*make_suite_and_scores(rows)).notes == ("threshold 1.5",)
     assert class_midpoint(np.array([4.0, 2.0, 3.0, 0.0]), np.array([1.0, 1.0, 1.0, 0.0])) == 1.5
     assert value(Accuracy(threshold="pooled-mean"), rows) == 0.75
     assert value(Accuracy(threshold="class-midpoint"), rows) == 1

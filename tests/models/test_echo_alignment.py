@@ -85,7 +85,7 @@ def chunks(draw: st.DrawFn) -> list[bytes]:
 
 
 def true_spans(pieces: list[bytes], text: str) -> list[tuple[int, int]]:
-    owner = [place for place, each in enumerate(text) for _ in each.encode()]
+    owner = [index for index, each in enumerate(text) for _ in each.encode()]
     ends = [sum(map(len, pieces[: count + 1])) for count in range(len(pieces))]
     return [(owner[end - len(piece)], owner[end - 1] + 1) for piece, end in zip(pieces, ends, strict=True)]
 

@@ -45,8 +45,8 @@ def llama_server(*options: str) -> Iterator[str]:
     """Run the server on a free port, and give its address."""
     with socket.create_server(("127.0.0.1", 0)) as found:
         port = found.getsockname()[1]
-    place = GGUF.make_spec().removeprefix("causal:").partition("(")[0]
-    command = [PYTHON, "-m", "llama_cpp.server", "--model", place, "--model_alias", "smollm2", "--port", str(port)]
+    gguf_path = GGUF.make_spec().removeprefix("causal:").partition("(")[0]
+    command = [PYTHON, "-m", "llama_cpp.server", "--model", gguf_path, "--model_alias", "smollm2", "--port", str(port)]
     command += ["--host", "127.0.0.1", "--n_ctx", "512", "--n_threads", "1", "--logits_all", "true", *options]
     environment = {name: each for name, each in os.environ.items() if name != "PYTHONPATH"}
     with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:

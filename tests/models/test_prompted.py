@@ -45,7 +45,7 @@ class Plain:
         ids = self.tokenizer(text, add_special_tokens=False)["input_ids"]
         with torch.no_grad():
             table = self.net(torch.tensor([before + ids])).logits[0].log_softmax(-1)
-        return [float(table[len(before) + place - 1, token]) for place, token in enumerate(ids)]
+        return [float(table[len(before) + index - 1, token]) for index, token in enumerate(ids)]
 
     def p(self, prompt: str, *answers: str) -> float:
         return sum(np.exp(sum(self.after(prompt, answer))) for answer in answers)
@@ -58,11 +58,11 @@ def plain(causal_dir: Path) -> Plain:
 
 @pytest.fixture
 def asking(causal_dir: Path, wordings: Path):
-    def spelled(method: str, template: str = "auto") -> str:
+    def make_spec(method: str, template: str = "auto") -> str:
         options = f"method={method!r}, template={template!r}, templates={str(wordings)!r}"
         return f"prompted:causal:{causal_dir}({options})"
 
-    return spelled
+    return make_spec
 
 
 def both(plain: Plain, sentence: str) -> float:
@@ -84,7 +84,7 @@ def two(plain: Plain, sentence: str, rival: str) -> float:
 
 
 def test_yes_no_averages_a_question_and_its_opposite(plain: Plain, asking) -> None:
-    suite = Suite("s", tuple(Sentence(str(place), text) for place, text in enumerate(SENTENCES)))
+    suite = Suite("s", tuple(Sentence(str(index), text) for index, text in enumerate(SENTENCES)))
     scores = score(suite, asking("yes_no"))
     expected = [both(plain, text) for text in SENTENCES]
     assert np.ptp(expected) > 0.1, "a test that cannot fail"

@@ -437,8 +437,8 @@ def test_a_model_opens_by_its_spec(toy_server) -> None:
 
 def suite(count: int = 24) -> Suite:
     """Return long texts, so that few of them fill a batch of the engine."""
-    texts = (f"{' '.join(['The cat that slept here'] * 16)} has seen {'one ' * place}dog." for place in range(count))
-    return Suite("long", tuple(Sentence(str(place), text) for place, text in enumerate(texts)))
+    texts = (f"{' '.join(['The cat that slept here'] * 16)} has seen {'one ' * index}dog." for index in range(count))
+    return Suite("long", tuple(Sentence(str(index), text) for index, text in enumerate(texts)))
 
 
 def count_requests(faulty: Faulty) -> dict[str, int]:

@@ -42,10 +42,10 @@ def one_thread() -> None:
 
 @pytest.fixture(scope="module")
 def ngram_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("sampled")
-    (place / "text.txt").write_text("\n".join(SENTENCES * 3))
-    train(NGramRecipe(order=3, vocabulary=30, bits=8), [place / "text.txt"], place / "m")
-    return place / "m"
+    folder = tmp_path_factory.mktemp("sampled")
+    (folder / "text.txt").write_text("\n".join(SENTENCES * 3))
+    train(NGramRecipe(order=3, vocabulary=30, bits=8), [folder / "text.txt"], folder / "m")
+    return folder / "m"
 
 
 def follows(rows: list[list[int] | None], logprobs: Next, temperature: float = 1.0) -> None:

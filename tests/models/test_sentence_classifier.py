@@ -44,7 +44,7 @@ SHAPES = [
 ]
 
 
-def made(folder: Path, shape: SentenceNetworkShape) -> SentenceClassifier:
+def make_classifier(folder: Path, shape: SentenceNetworkShape) -> SentenceClassifier:
     """Save a classifier that was not trained; one that reads states reads those of a tiny language model."""
     torch.manual_seed(5)
     folder.mkdir(parents=True, exist_ok=True)
@@ -66,7 +66,7 @@ def logits(model: SentenceClassifier, texts: list[str]) -> list[float]:
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: f"{shape.network}-{shape.pool}-{shape.mixed}")
 def test_padding_never_changes_a_score(shape: SentenceNetworkShape, tmp_path: Path) -> None:
-    model = made(tmp_path / "made", shape)
+    model = make_classifier(tmp_path / "made", shape)
     texts = ["The cats sleep.", "The", "The dog the cats chased sleep the dog the cat chased the cats.", "Cats sleep"]
     together = logits(model, texts)
     assert together == pytest.approx([logits(model, [text])[0] for text in texts], abs=1e-6)
@@ -89,9 +89,9 @@ def test_the_content_of_padding_is_ignored(network: str) -> None:
 
 def test_cbow_is_blind_to_order_and_pooling_is_not(tmp_path: Path) -> None:
     texts = ["the cats chased the dog", "the dog chased the cats"]
-    one, other = logits(made(tmp_path / "cbow", SHAPES[0]), texts)
+    one, other = logits(make_classifier(tmp_path / "cbow", SHAPES[0]), texts)
     assert one == pytest.approx(other, abs=1e-6)
-    one, other = logits(made(tmp_path / "pooling", SHAPES[2]), texts)
+    one, other = logits(make_classifier(tmp_path / "pooling", SHAPES[2]), texts)
     assert abs(one - other) > 1e-5
 
 
@@ -131,7 +131,7 @@ def test_the_mix_of_layers_is_a_scaled_softmax_of_each_direction() -> None:
 
 
 def test_the_signature_follows_the_content_and_names_it(tmp_path: Path) -> None:
-    model = made(tmp_path / "made", SHAPES[2])
+    model = make_classifier(tmp_path / "made", SHAPES[2])
     before = model.signature
     assert before.startswith("classifier:made@")
     assert load_model(f"classifier:{tmp_path / 'made'}@{before.rpartition('@')[2]}").signature == before
@@ -143,7 +143,7 @@ def test_the_signature_follows_the_content_and_names_it(tmp_path: Path) -> None:
 
 
 def test_a_folder_with_a_language_model_can_be_moved_and_needs_that_model(tmp_path: Path) -> None:
-    model = made(tmp_path / "made", SHAPES[3])
+    model = make_classifier(tmp_path / "made", SHAPES[3])
     before = logits(model, TEXTS)
     shutil.move(tmp_path / "made", tmp_path / "elsewhere" / "made")
     moved = load_model(f"classifier:{tmp_path / 'elsewhere' / 'made'}")
@@ -158,7 +158,7 @@ def test_a_folder_with_a_language_model_can_be_moved_and_needs_that_model(tmp_pa
 
 
 def test_refused_queries(tmp_path: Path) -> None:
-    model = made(tmp_path / "made", SHAPES[0])
+    model = make_classifier(tmp_path / "made", SHAPES[0])
     for query, problem in (
         (Query("The cats sleep.", target=(0, 3)), "whole sentences"),
         (Query("The cats sleep.", context="Yes."), "whole sentences"),
@@ -170,18 +170,18 @@ def test_refused_queries(tmp_path: Path) -> None:
             model.encode([Query("The cats sleep."), query])
         assert caught.value.index == 1
     assert model.encode([Query("Linguists sleep " + "the " * 510)])[0].size == 512
-    assert made(tmp_path / "states", SHAPES[3]).encode([Query("Phonologists argue")])[0].word_ids == (0, 0)
+    assert make_classifier(tmp_path / "states", SHAPES[3]).encode([Query("Phonologists argue")])[0].word_ids == (0, 0)
 
 
 @pytest.mark.parametrize("options", ["acceptable=0", "dtype='bfloat16'"])
 def test_options_of_transformers_have_no_meaning_here(options: str, tmp_path: Path) -> None:
-    made(tmp_path / "made", SHAPES[0])
+    make_classifier(tmp_path / "made", SHAPES[0])
     with pytest.raises(ModelError, match="was trained here"):
         load_model(f"classifier:{tmp_path / 'made'}({options})")
 
 
 def test_another_version_of_the_format_is_refused_with_advice(tmp_path: Path) -> None:
-    made(tmp_path / "made", SHAPES[0])
+    make_classifier(tmp_path / "made", SHAPES[0])
     path = tmp_path / "made" / "model.safetensors"
     path.write_bytes(path.read_bytes().replace(FORMAT.encode(), b"acceptability classifier 9"))
     assert is_sentence_classifier(tmp_path / "made")
@@ -190,7 +190,7 @@ def test_another_version_of_the_format_is_refused_with_advice(tmp_path: Path) ->
 
 
 def test_files_that_do_not_belong_together(tmp_path: Path) -> None:
-    model = made(tmp_path / "made", SHAPES[0])
+    model = make_classifier(tmp_path / "made", SHAPES[0])
     (model.folder / "vocabulary.json").write_bytes(Vocabulary((*SPECIAL_WORDS, "the"), "split", lower=True).to_json())
     with pytest.raises(ModelError, match="belong to different classifiers"):
         logits(load_model(f"classifier:{model.folder}"), ["the"])

@@ -178,8 +178,8 @@ def test_paths_that_lead_out_of_the_folder_are_refused(stranger: Stranger, monke
         spec = f"prompted:ngram:small.arpa(templates='{folder}/secret.toml')"
         stranger.refuses(str(stranger.own / "secret.toml"), models=[spec])
     for kind in ("ngram", "aggregate-markov", "recurrent", "causal", "masked", "seq2seq", "classifier"):
-        for place in (str(stranger.own), "../own", "../own/none"):
-            stranger.refuses(os.path.normpath(stranger.folder / place), models=[f"{kind}:{place}"])
+        for location in (str(stranger.own), "../own", "../own/none"):
+            stranger.refuses(os.path.normpath(stranger.folder / location), models=[f"{kind}:{location}"])
     for name in ("secret.txt", "secret.json", "secret.jsonl", "secret.parquet", "secret.TSV"):
         stranger.refuses(str(stranger.own / name), suites=[f"../own/{name}"])
 

@@ -14,7 +14,7 @@ from acceptability.store.runs import save_run
 from acceptability.store.scores import ScoreStore
 from acceptability.types import Contrast, Query, Sentence, Suite, TokenScores
 
-MODELS = tuple(f"model-{place}" for place in range(5))
+MODELS = tuple(f"model-{index}" for index in range(5))
 
 
 def suite(paradigms: int = 67, pairs: int = 1000) -> Suite:
@@ -26,9 +26,9 @@ def suite(paradigms: int = 67, pairs: int = 1000) -> Suite:
             "phenomenon": f"phenomenon {paradigm % 12}",
             "field": "syntax",
         }
-        for place in range(pairs):
-            name = f"{paradigm}/{place}"
-            text = f"The teachers who know customer {place} never annoyed pedestrian {paradigm}."
+        for index in range(pairs):
+            name = f"{paradigm}/{index}"
+            text = f"The teachers who know customer {index} never annoyed pedestrian {paradigm}."
             sentences += [Sentence(f"{name}/good", text, 1), Sentence(f"{name}/bad", text.replace("know", "knows"), 0)]
             contrasts.append(Contrast(f"{name}/good", f"{name}/bad", tags))
     return Suite("blimp-like", tuple(sentences), tuple(contrasts))

@@ -16,13 +16,13 @@ MODELS = ("alpha", "beta", f"gamma {ATTACK}")
 def suite() -> Suite:
     """Forty rated pairs in four groups; two of them are attacks."""
     sentences, contrasts = [], []
-    for place in range(40):
-        texts = (f"Cats sleep {place}.", f"Cats sleeps {place}.")
-        texts = {0: (ATTACK, "</script><img src=x onerror=alert(1)>"), 1: (FORMULA, "@SUM(1)\u2028x")}.get(place, texts)
-        tags = {"phenomenon": f"p{place % 4}" if place else ATTACK}
-        for role, text, rating in zip(("good", "bad"), texts, (0.8 - place / 80, -0.6), strict=True):
-            sentences.append(Sentence(f"s{place}/{role}", text, int(role == "good"), rating, tags=tags))
-        contrasts.append(Contrast(f"s{place}/good", f"s{place}/bad", tags))
+    for index in range(40):
+        texts = (f"Cats sleep {index}.", f"Cats sleeps {index}.")
+        texts = {0: (ATTACK, "</script><img src=x onerror=alert(1)>"), 1: (FORMULA, "@SUM(1)\u2028x")}.get(index, texts)
+        tags = {"phenomenon": f"p{index % 4}" if index else ATTACK}
+        for role, text, rating in zip(("good", "bad"), texts, (0.8 - index / 80, -0.6), strict=True):
+            sentences.append(Sentence(f"s{index}/{role}", text, int(role == "good"), rating, tags=tags))
+        contrasts.append(Contrast(f"s{index}/good", f"s{index}/bad", tags))
     return Suite("mine", tuple(sentences), tuple(contrasts))
 
 
@@ -69,7 +69,7 @@ def cells() -> list[dict[str, object]]:
         for name, value in (("mean", 0.4), ("standard deviation", 0.05))
     ]
     curve = [("Figure 3", f"cbow, {size}", f"MCC, seed {seed}", size / 9000) for size in (100, 1000) for seed in (1, 2)]
-    layers = [("Figure 5", "NPI in scope", f"layer {place}", place / 14) for place in range(1, 13)]
+    layers = [("Figure 5", "NPI in scope", f"layer {index}", index / 14) for index in range(1, 13)]
     return [
         {"table": table, "row": row, "column": column, "paper": None, "ours": value}
         | {"source": "made up", "agrees": None, "note": FORMULA}
@@ -81,9 +81,9 @@ def contrasts() -> dict[str, object]:
     """What ``contrasts --json`` prints."""
     draw = random.Random(2)
     rows = [
-        {"contrast": f"s{place}/good > s{place}/bad", "edit": ("substitution", "deletion")[place % 2]}
+        {"contrast": f"s{index}/good > s{index}/bad", "edit": ("substitution", "deletion")[index % 2]}
         | {"better_surprisal_bits": draw.uniform(1, 9), "worse_surprisal_bits": draw.uniform(1, 12)}
-        for place in range(40)
+        for index in range(40)
     ]
     groups = [
         {"group": name, "n": 20, "directionality": 0.7, "repulsion": 0.3, "class": "highly confused"}
@@ -107,12 +107,12 @@ def comparisons() -> list[dict[str, object]]:
 
 def everything(folder: Path) -> list[str]:
     """Write one run and files of the other kinds, and return where they are."""
-    places = [str(run(folder / "run"))]
+    sources = [str(run(folder / "run"))]
     more = {"cells": cells(), "contrasts": contrasts(), "correlations": correlations(), "comparisons": comparisons()}
-    more["sizes"] = [{"size": 10**place, "value": place / 5, "model": "alpha"} for place in range(1, 4)]
-    more["layers"] = [{"layer": place, "value": 0.5 + place / 30, "model": "alpha"} for place in range(12)]
+    more["sizes"] = [{"size": 10**index, "value": index / 5, "model": "alpha"} for index in range(1, 4)]
+    more["layers"] = [{"layer": index, "value": 0.5 + index / 30, "model": "alpha"} for index in range(12)]
     for name, rows in more.items():
         path = folder / f"{name}.json"
         path.write_text(json.dumps(rows), encoding="utf-8")
-        places.append(str(path))
-    return places
+        sources.append(str(path))
+    return sources

@@ -122,9 +122,9 @@ def test_files_for_a_paper_have_its_widths(figures: dict[str, VegaFigure], tmp_p
 
 def test_rows_of_models_and_configurations_are_a_heat_map() -> None:
     cells = [
-        {"table": "Figure 1", "row": f"model: {training}", "column": place, "ours": 0.1 * n, "paper": None}
+        {"table": "Figure 1", "row": f"model: {training}", "column": environment, "ours": 0.1 * n, "paper": None}
         for n, training in enumerate(("CoLA", "1 NPI", "All NPI"))
-        for place in ("ADV", "COND", "ONLY")
+        for environment in ("ADV", "COND", "ONLY")
     ]
     (panel,) = result_plots.make_grid_panels(ReportData(cells=tuple(cells)))
     assert panel.title == "Figure 1"

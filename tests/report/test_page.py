@@ -129,10 +129,10 @@ def test_tokens_are_read_from_the_store_without_a_model(tmp_path: Path, monkeypa
 
 
 def test_a_suite_that_changed_is_not_shown(tmp_path: Path) -> None:
-    places = everything(tmp_path / "runs")
+    sources = everything(tmp_path / "runs")
     other = suite()
     changed = type(other)("mine", other.sentences[:-2], other.contrasts[:-1])
-    found = attach_suites(load_report_data(places), [changed])
+    found = attach_suites(load_report_data(sources), [changed])
     assert not found.suites
     assert "was not found" in found.notes[0]
     assert build_browser(found) is None
@@ -142,8 +142,8 @@ def test_runs_are_found_by_id_folder_and_file(tmp_path: Path) -> None:
     results = evaluate("starter", ["uniform"], measures=["PBC()"])
     run = save_run("evaluate", "evaluate starter", [each.row() for each in results], collect_unit_rows(results), [])
     (tmp_path / "rows.json").write_text(json.dumps([each.row() for each in results]))
-    for place in (run.id, str(run.folder), str(tmp_path / "rows.json")):
-        assert len(load_report_data([place]).results) == 1
+    for source in (run.id, str(run.folder), str(tmp_path / "rows.json")):
+        assert len(load_report_data([source]).results) == 1
     assert len(load_report_data([run.id, run.id]).results) == 1
     with pytest.raises(UnknownName, match="no run named"):
         load_report_data(["nothing"])

@@ -110,10 +110,10 @@ def test_markdown_in_cells_is_escaped() -> None:
 def test_marks_are_those_of_permutation_tests_against_the_best() -> None:
     right = {"good": np.ones(60), "poor": np.array([1.0, 0.0] * 30), "near": np.array([1.0] * 59 + [0.0])}
     rows = [
-        {"suite": "s", "measure": "PairAccuracy(ties=0.0)", "model": model, "reduction": "lp()", "unit": str(place)}
+        {"suite": "s", "measure": "PairAccuracy(ties=0.0)", "model": model, "reduction": "lp()", "unit": str(index)}
         | {"gap": value - 0.5, "correct": value}
         for model, values in right.items()
-        for place, value in enumerate(values.tolist())
+        for index, value in enumerate(values.tolist())
     ]
     found = compute_marks(ReportData(units=tuple(rows)))
     units = {name: Units(tuple(map(str, range(60))), {"correct": values}, ({},) * 60) for name, values in right.items()}

@@ -33,9 +33,9 @@ class Picky(Model):
         self.gate.set()
 
     def encode(self, queries):
-        for place, query in enumerate(queries):
+        for index, query in enumerate(queries):
             if query.text == "refuse me":
-                raise QueryError(place, "it is refused")
+                raise QueryError(index, "it is refused")
             if query.text == "break me":
                 raise RuntimeError("a fault of ours")
         return self._inner.encode(queries)
@@ -70,9 +70,9 @@ def test_waiting_requests_are_scored_in_one_batch(picky) -> None:
     asked.load()
     model.batches.clear()
     model.gate.clear()
-    answers = [asked.submit([f"sentence number {place}"]) for place in range(9)]
+    answers = [asked.submit([f"sentence number {index}"]) for index in range(9)]
     model.gate.set()
-    assert [answer.result(10)[0].text for answer in answers] == [f"sentence number {place}" for place in range(9)]
+    assert [answer.result(10)[0].text for answer in answers] == [f"sentence number {index}" for index in range(9)]
     assert len(model.batches) < 9
     assert sum(model.batches) == 9
 
@@ -127,13 +127,13 @@ def test_the_model_is_loaded_once() -> None:
 def test_an_evaluation_lets_judgements_in_between_its_batches() -> None:
     judges = ServedModels(["uniform"], 10)
     model = judges["uniform"].load()
-    queries = [Query("word " * (place + 1)) for place in range(300)]
+    queries = [Query("word " * (index + 1)) for index in range(300)]
     batches = InterleavingEngine(judges).answers(model, "uniform", queries, lambda _: False)
     first = next(batches)
     # The evaluation is under way, and the judge answers nevertheless.
     assert judges["uniform"].submit(["Cats sleep."]).result(10)[0].text == "Cats sleep."
-    places = [place for batch in [first, *batches] for place, _ in batch]
-    assert sorted(places) == list(range(300))
+    indices = [index for batch in [first, *batches] for index, _ in batch]
+    assert sorted(indices) == list(range(300))
 
 
 def test_the_fair_lock_goes_to_the_thread_that_has_waited_longest() -> None:

@@ -137,7 +137,7 @@ def test_the_token_grants_access() -> None:
 def test_guessing_the_token_is_slow() -> None:
     with visiting(host="0.0.0.0", token=TOKEN) as client:
         visitor = Visitor(client)
-        answers = [visitor.post("/enter", {"token": str(place)}).status_code for place in range(15)]
+        answers = [visitor.post("/enter", {"token": str(index)}).status_code for index in range(15)]
         assert answers[:10] == [401] * 10
         assert set(answers[10:]) == {429}
 
@@ -155,7 +155,7 @@ def test_guesses_are_limited_at_every_address(kind: str, address: str) -> None:
         TestClient(app, base_url="http://host", client=(name, 1), follow_redirects=False) for name in ("a", "b")
     )
     with guesser:
-        first = [guesser.get(address, headers=claim(f"guess {place}")).status_code for place in range(10)]
+        first = [guesser.get(address, headers=claim(f"guess {index}")).status_code for index in range(10)]
         assert set(first) == {401 if address.startswith("/api/") else 303}
         for guess in ("guess 11", TOKEN):
             assert guesser.get(address, headers=claim(guess)).status_code == 429
@@ -275,7 +275,7 @@ def test_too_many_and_too_long_sentences_are_refused(narrow) -> None:
         answer = narrow.client.post("/api/judge", json={"sentences": sentences}, headers={"X-Visitor": narrow.value})
         assert answer.status_code == 413
         assert "the limit is" in answer.json()["problem"]
-    rows = "text,label\n" + "".join(f"Cat {place}.,{place % 2}\n" for place in range(7))
+    rows = "text,label\n" + "".join(f"Cat {index}.,{index % 2}\n" for index in range(7))
     answer = narrow.post("/table", {"table": rows, "model": "uniform"})
     assert answer.status_code == 413
     assert "--max-sentences" in answer.text

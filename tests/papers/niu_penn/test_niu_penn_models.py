@@ -178,8 +178,8 @@ def text(tmp_path: Path) -> Path:
     return path
 
 
-def in_table_1(model: str, *places: Path) -> list[Cell]:
-    return compute_table_1(model, read_study_texts(places).plain_corpora, None)
+def in_table_1(model: str, *paths: Path) -> list[Cell]:
+    return compute_table_1(model, read_study_texts(paths).plain_corpora, None)
 
 
 def test_a_model_joins_table_1(trained: str, text: Path) -> None:

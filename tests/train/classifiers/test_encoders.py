@@ -135,8 +135,8 @@ def test_states_of_a_language_model_and_transfer(texts: tuple[Path, Path], tmp_p
     recipe = RealFakeRecipe(**{**SMALL, "epochs": 1}, vectors=f"elmo:recurrent:{lm}")
     train(recipe, texts[:1], tmp_path / "encoder", dev=texts[1:])
     sentences = [
-        Sentence(f"{place}{label}", " ".join(line.split()[:: 1 if label else -1]), label)
-        for place, line in enumerate(texts[0].read_text().splitlines())
+        Sentence(f"{index}{label}", " ".join(line.split()[:: 1 if label else -1]), label)
+        for index, line in enumerate(texts[0].read_text().splitlines())
         for label in (0, 1)
     ]
     metadata = train_classifier(

@@ -205,7 +205,7 @@ VOTES = np.array([[1, 1, -1, -1, 1, -1], [1, -1, 1, -1, 1, -1], [1, -1, -1, 1, -
 
 def scores_of(rows: np.ndarray) -> list[Scores]:
     return [
-        Scores({str(n): float(value) for n, value in enumerate(row)}, f"m{place}") for place, row in enumerate(rows)
+        Scores({str(n): float(value) for n, value in enumerate(row)}, f"m{index}") for index, row in enumerate(rows)
     ]
 
 

@@ -43,7 +43,7 @@ SMALL = {"embedding": 8, "hidden": 8, "batch_size": 16, "epochs": 4, "patience":
 NOUNS, VERBS = ("cat", "dog", "linguist", "bird", "child"), ("sleeps", "runs", "reads", "sings", "thinks")
 
 
-def made(reverse: bool = True) -> Suite:
+def make_suite(reverse: bool = True) -> Suite:
     """Sentences whose words stand in the right order, or in the wrong one."""
     sentences = []
     for number in range(120):
@@ -83,26 +83,26 @@ def test_the_same_seed_gives_the_same_bytes_on_any_number_of_threads(
     for threads in (1, 2):
         torch.set_num_threads(threads)
         torch.manual_seed(threads)
-        train_classifier(recipe, [made()], tmp_path / str(threads))
+        train_classifier(recipe, [make_suite()], tmp_path / str(threads))
         found.append((tmp_path / str(threads) / "model.safetensors").read_bytes())
         assert torch.get_num_threads() == threads
     torch.set_num_threads(before)
     assert found[0] == found[1]
-    train_classifier(type(recipe)(**{**vars(recipe), "seed": 2}), [made()], tmp_path / "other")
+    train_classifier(type(recipe)(**{**vars(recipe), "seed": 2}), [make_suite()], tmp_path / "other")
     assert (tmp_path / "other" / "model.safetensors").read_bytes() != found[0]
 
 
 def test_the_global_generator_is_restored(tmp_path: Path) -> None:
     torch.manual_seed(3)
     before = torch.get_rng_state()
-    train_classifier(PoolingRecipe(**SMALL), [made()], tmp_path / "made")
+    train_classifier(PoolingRecipe(**SMALL), [make_suite()], tmp_path / "made")
     assert torch.equal(torch.get_rng_state(), before)
 
 
 def test_pooling_learns_the_order_of_words_and_cbow_cannot(tmp_path: Path) -> None:
     ticks: list[TrainingProgress] = []
     metadata = train_classifier(
-        PoolingRecipe(**{**SMALL, "epochs": 12}), [made()], tmp_path / "pooling", progress=ticks.append
+        PoolingRecipe(**{**SMALL, "epochs": 12}), [make_suite()], tmp_path / "pooling", progress=ticks.append
     )
     assert metadata["results"]["held out"] == {"mcc": 1.0, "accuracy": 1.0}
     good, bad = score_texts(tmp_path / "pooling", ["the bird reads.", ".reads bird the"])
@@ -110,12 +110,12 @@ def test_pooling_learns_the_order_of_words_and_cbow_cannot(tmp_path: Path) -> No
     # 108 sentences are 7 batches of 16; the held-out sentences are evaluated after every epoch.
     evaluations = [(tick.done, tick.total) for tick in ticks if tick.stage == "dev set"]
     assert evaluations == [(7 * epoch, 84) for epoch in range(1, 13)]
-    blind = train_classifier(CbowRecipe(**SMALL), [made()], tmp_path / "cbow")
+    blind = train_classifier(CbowRecipe(**SMALL), [make_suite()], tmp_path / "cbow")
     assert abs(blind["results"]["held out"]["mcc"]) < 0.5
 
 
 def test_the_folder_and_its_facts(tmp_path: Path) -> None:
-    metadata = train_classifier(PoolingRecipe(**SMALL, vectors=glove(tmp_path)), [made()], tmp_path / "made")
+    metadata = train_classifier(PoolingRecipe(**SMALL, vectors=glove(tmp_path)), [make_suite()], tmp_path / "made")
     assert set(files(tmp_path / "made")) == {"model.safetensors", "vocabulary.json", "recipe.json"}
     facts = metadata["facts"]
     assert (facts["words in the vocabulary"], facts["dimension of word vectors"]) == (13, 6)
@@ -126,17 +126,17 @@ def test_the_folder_and_its_facts(tmp_path: Path) -> None:
 
 
 def test_vectors_from_a_file_are_frozen_and_others_are_trained(tmp_path: Path) -> None:
-    train_classifier(CbowRecipe(**SMALL, vectors=glove(tmp_path)), [made()], tmp_path / "fixed")
+    train_classifier(CbowRecipe(**SMALL, vectors=glove(tmp_path)), [make_suite()], tmp_path / "fixed")
     table = read_sentence_network(tmp_path / "fixed", "cpu").inputs.table.detach().numpy()
     lines = Path(glove(tmp_path)).read_text().splitlines()
     assert table[3:].tolist() == np.array([line.split()[1:] for line in lines], np.float32).tolist()
     assert table[0] == pytest.approx(table[3:].mean(0), abs=1e-6)
-    inputs = build_inputs("", [each.text for each in made().sentences], WordTokenizer(min_count=2), 8)
+    inputs = build_inputs("", [each.text for each in make_suite().sentences], WordTokenizer(min_count=2), 8)
     assert inputs.table is None
 
 
 def test_words_of_the_file_are_in_the_vocabulary_and_rare_words_are_not(tmp_path: Path) -> None:
-    train_classifier(PoolingRecipe(**SMALL, vectors=glove(tmp_path)), [made()], tmp_path / "fixed")
+    train_classifier(PoolingRecipe(**SMALL, vectors=glove(tmp_path)), [make_suite()], tmp_path / "fixed")
     walks, sleeps = score_texts(tmp_path / "fixed", ["the cat walks.", "the cat sleeps."])
     assert walks != sleeps
     inputs = build_inputs("", ["a b a c", "c d"], WordTokenizer(min_count=2), 8)
@@ -184,10 +184,12 @@ def test_states_that_do_not_fit_into_the_cache_are_computed_for_each_batch(tmp_p
 @pytest.mark.parametrize("vectors", ["", "elmo"])
 def test_a_frozen_encoder_keeps_its_weights_and_gets_a_hidden_layer(vectors: str, tmp_path: Path) -> None:
     lm = make_recurrent(tmp_path / "lm") if vectors else None
-    train_classifier(PoolingRecipe(**SMALL, vectors=f"elmo:recurrent:{lm}" if lm else ""), [made()], tmp_path / "first")
+    train_classifier(
+        PoolingRecipe(**SMALL, vectors=f"elmo:recurrent:{lm}" if lm else ""), [make_suite()], tmp_path / "first"
+    )
     recipe = PoolingRecipe(encoder=str(tmp_path / "first"), head_hidden=7, epochs=3, learning_rate=0.01)
     for name in ("second", "again"):
-        metadata = train_classifier(recipe, [made(reverse=False)], tmp_path / name)
+        metadata = train_classifier(recipe, [make_suite(reverse=False)], tmp_path / name)
     first, second = (read_sentence_network(tmp_path / name, "cpu").state_dict() for name in ("first", "second"))
     for name in first:
         if not name.startswith("head."):
@@ -204,8 +206,8 @@ def test_the_reported_scores_are_those_of_the_saved_classifier(tmp_path: Path) -
     from acceptability.measures.classification import matthews
     from acceptability.train.classifiers import split_held_out
 
-    metadata = train_classifier(PoolingRecipe(**{**SMALL, "epochs": 2}), [made()], tmp_path / "made")
-    _, held = split_held_out(read_labelled_sentences([made()]))
+    metadata = train_classifier(PoolingRecipe(**{**SMALL, "epochs": 2}), [make_suite()], tmp_path / "made")
+    _, held = split_held_out(read_labelled_sentences([make_suite()]))
     found = np.array(score_texts(tmp_path / "made", list(held.texts)))
     labels = np.array(held.labels, np.float64)
     assert metadata["results"]["held out"]["mcc"] == pytest.approx(matthews((found > 0).astype(float), labels))
@@ -262,18 +264,18 @@ def test_a_killed_run_resumes_and_ends_with_the_same_bytes(
     kind: type[CbowRecipe | PoolingRecipe], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(word_training, "TrainingSchedule", partial(TrainingSchedule, save_every=5))
-    train_classifier(kind(**SMALL), [made()], tmp_path / "straight")
+    train_classifier(kind(**SMALL), [make_suite()], tmp_path / "straight")
 
     def kill_in_third_epoch(progress: TrainingProgress) -> None:
         if progress.stage == "dev set" and progress.done > 14:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train_classifier(kind(**SMALL), [made()], tmp_path / "killed", progress=kill_in_third_epoch)
+        train_classifier(kind(**SMALL), [make_suite()], tmp_path / "killed", progress=kill_in_third_epoch)
     evaluations: list[int] = []
     train_classifier(
         kind(**SMALL),
-        [made()],
+        [make_suite()],
         tmp_path / "killed",
         progress=lambda tick: evaluations.append(tick.done) if tick.stage == "dev set" else None,
     )
@@ -324,22 +326,24 @@ def test_wrong_paths_are_named(tmp_path: Path, recurrent_dir: Path) -> None:
         (PoolingRecipe(encoder=str(recurrent_dir), head_hidden=3), "no classifier of this package"),
     ):
         with pytest.raises((TrainError, ModelError), match=problem):
-            train_classifier(recipe, [made()], tmp_path / "made")
-    train_classifier(CbowRecipe(**SMALL), [made()], tmp_path / "cbow")
+            train_classifier(recipe, [make_suite()], tmp_path / "made")
+    train_classifier(CbowRecipe(**SMALL), [make_suite()], tmp_path / "cbow")
     with pytest.raises(TrainError, match="of the kind 'cbow'; expected a pooling"):
-        train_classifier(PoolingRecipe(encoder=str(tmp_path / "cbow"), head_hidden=3), [made()], tmp_path / "made")
+        train_classifier(
+            PoolingRecipe(encoder=str(tmp_path / "cbow"), head_hidden=3), [make_suite()], tmp_path / "made"
+        )
 
 
 def test_sentences_without_words_or_with_too_many_are_named(tmp_path: Path) -> None:
-    sentences = [*made().sentences, Sentence("long", "the " * 600, 1)]
+    sentences = [*make_suite().sentences, Sentence("long", "the " * 600, 1)]
     with pytest.raises(TrainError, match=r"has 600 words; a classifier reads from 1 to 512"):
         CbowRecipe(**SMALL).fit(
-            LabelledSentences(tuple(sentences)), LabelledSentences(made().sentences), tmp_path, lambda _: None
+            LabelledSentences(tuple(sentences)), LabelledSentences(make_suite().sentences), tmp_path, lambda _: None
         )
     sentences[-1] = Sentence("none", "…", 1)
     with pytest.raises(TrainError, match="'…' has 0 words"):
         CbowRecipe(**SMALL, words="words").fit(
-            LabelledSentences(tuple(sentences)), LabelledSentences(made().sentences), tmp_path, lambda _: None
+            LabelledSentences(tuple(sentences)), LabelledSentences(make_suite().sentences), tmp_path, lambda _: None
         )
 
 
@@ -348,7 +352,7 @@ def test_the_command_trains_a_model_that_can_be_loaded(tmp_path: Path) -> None:
 
     from acceptability.cli import app
 
-    rows = "".join(f"{each.text}\t{each.label}\n" for each in made().sentences)
+    rows = "".join(f"{each.text}\t{each.label}\n" for each in make_suite().sentences)
     (tmp_path / "mine.tsv").write_text("sentence\tlabel\n" + rows)
     options = [f"--set={name}={value}" for name, value in SMALL.items()]
     done = CliRunner().invoke(
@@ -367,4 +371,4 @@ def test_recipes_can_be_imported_without_torch_and_name_the_missing_package(
     assert done.returncode == 0, done.stderr
     monkeypatch.setattr("acceptability.train.classifiers.word_classifiers.is_importable", lambda name: name != "torch")
     with pytest.raises(MissingExtra, match="'train cbow' needs torch and safetensors"):
-        train_classifier(CbowRecipe(**SMALL), [made()], tmp_path / "made")
+        train_classifier(CbowRecipe(**SMALL), [make_suite()], tmp_path / "made")
