@@ -113,7 +113,7 @@ def test_a_small_plan_runs_and_resumes(data: Path, own_suite: str, tmp_path: Pat
     metadata = json.loads((out / names[2] / "all/transformer-1/recipe.json").read_text())
     assert metadata["recipe"]["model"] == str(out / names[2] / "encoder")
     cells_by_key = {
-        (cell.table, cell.row, cell.column): cell for cell in cells(restarts=[out], probe=lambda *_, **__: [])
+        (cell.table, cell.row, cell.column): cell for cell in cells(restarts=[folder], probe=lambda *_, **__: [])
     }
     for name, table in zip(names, ("Figure 1", "Figure 1", "Figure 5"), strict=True):
         assert cells_by_key[table, f"{name}: All-but-1 NPI", "rare"].ours is not None
