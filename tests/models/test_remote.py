@@ -316,9 +316,20 @@ def test_an_address_that_hides_its_host_is_refused(address: str) -> None:
 
 def test_two_hosts_never_share_the_variable_of_a_key() -> None:
     hosts = (
-        "llm.example.org", "llm-example.org", "llm--example.org", "l-lm.example.org", "llm.example-org",
-        "llm_example.org", "xn--llm-example.org", "127.0.0.1", "127-0-0-1", "::1", "localhost", "api-openai.com", "api.openai.com",
-    )  # fmt: skip
+        "llm.example.org",
+        "llm-example.org",
+        "llm--example.org",
+        "l-lm.example.org",
+        "llm.example-org",
+        "llm_example.org",
+        "xn--llm-example.org",
+        "127.0.0.1",
+        "127-0-0-1",
+        "::1",
+        "localhost",
+        "api-openai.com",
+        "api.openai.com",
+    )
     assert len({name_key_variable(host) for host in hosts}) == len(hosts)
 
 
