@@ -119,7 +119,7 @@ def spoil_choices(choices: list[dict[str, object]], fault: str) -> list[dict[str
     return choices
 
 
-class _Handler(BaseHTTPRequestHandler):
+class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
@@ -177,7 +177,7 @@ class _Server(ThreadingHTTPServer):
 def served(**options: object) -> Iterator[Faulty]:
     """Run a server on a free port for a while."""
     faults: Iterable[str] = options.pop("faults", ())
-    server = _Server(("127.0.0.1", 0), _Handler)
+    server = _Server(("127.0.0.1", 0), Handler)
     server.faulty = Faulty(**options, faults=deque(faults))
     server.faulty.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -109,7 +110,7 @@ class TrustBoundary:
 
     def check_path(self, name: str) -> None:
         """Raise an error for a path, or a link in a folder, that leads out of the folder to what is not allowed."""
-        pending, checked = _list_forms(name), set()
+        pending, checked = list_path_forms(name), set()
         while pending:
             path = _resolve_path(str(pending.pop()))
             # What the user allows is the user's own, and may contain links to elsewhere.
@@ -118,12 +119,25 @@ class TrustBoundary:
             checked.add(path)
             if not path.is_relative_to(self.folder):
                 self.require(name if name == str(path) else f"{name} ({path})", str(path))
+            # A named pipe, which an archive can contain, would let the program wait for ever.
+            if _is_special(path):
+                raise SpecError(f"{self.file}: {path} is neither a file nor a folder")
             for parent, folders, files in os.walk(path):
                 entries = (Path(parent, entry) for entry in (*folders, *files))
-                pending += [entry for entry in entries if entry.is_symlink()]
+                pending += [entry for entry in entries if entry.is_symlink() or _is_special(entry)]
 
 
-def _list_forms(name: str) -> list[Path]:
+def _is_special(path: Path) -> bool:
+    """Return whether a path leads to something that is neither a file nor a folder, such as a named pipe."""
+    try:
+        mode = path.stat().st_mode
+    # Whoever opens it reports what is not there, or must not be read.
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def list_path_forms(name: str) -> list[Path]:
     """Return a path, and the paths before the ``@HASH`` of a signature that are opened if there is no such file."""
     forms = [Path(name)]
     while "@" in name and not _resolve_path(name).exists():

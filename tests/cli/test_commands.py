@@ -149,6 +149,52 @@ def test_scores_in_another_order_than_the_rows_of_the_suite(run: Run, tmp_path: 
         fails(run, "1 of 2 rows have another text", command, "own.csv", "--scores", "wrong.csv", *text)
 
 
+def test_a_pearson_of_65_does_not_become_minus_21(run: Run, tmp_path: Path) -> None:
+    """Rows in the opposite order, numbered as they stand: by number, no sentence but the middle has its own score."""
+    ratings, scores = (3, 1, 1, 6, 7, 4, 3, 7, 2, 5), (4, 3, 3, 3, 5, 6, 2, 8, 3, 5)
+    texts = [f"Sentence {letter} is here." for letter in "abcdefghij"]
+    pairs = list(zip(texts, scores, strict=True))
+    (tmp_path / "own.csv").write_text(
+        "\n".join(["text,rating", *(f"{text},{rating}" for text, rating in zip(texts, ratings, strict=True))])
+    )
+    for name, rows in (("same.csv", pairs), ("reversed.csv", pairs[::-1])):
+        lines = [f"{number},{text},{score}" for number, (text, score) in enumerate(rows, start=1)]
+        (tmp_path / name).write_text("\n".join(["sentence_id,text,score", *lines]))
+    (tmp_path / "answers.csv").write_text(
+        "\n".join(
+            ["participant,sentence,response"]
+            + [
+                f"p{shift},{text},{rating + shift}"
+                for shift in (0, 1)
+                for text, rating in zip(texts, ratings, strict=True)
+            ]
+        )
+    )
+    for name in ("same.csv", "reversed.csv"):
+        (row,) = json.loads(run("measure", "own.csv", "--scores", name, "-M", "Pearson", "--json").stdout)
+        assert row["value"] == pytest.approx(0.6495, abs=1e-4)
+        (row,) = json.loads(run("correlate", "own.csv", "--scores", name, "--json").stdout)
+        assert row["r"] == pytest.approx(0.6495, abs=1e-4)
+        given = ("--kind", "likert", "--scale", "raw", "--splits", "40", "--scores", name)
+        assert json.loads(run("ratings", "answers.csv", *given, "--json").stdout)["ceiling"][0][
+            "correlation"
+        ] == pytest.approx(0.6495, abs=1e-4)
+    both = ("--scores", "same.csv", "--scores", "reversed.csv")
+    (row,) = json.loads(run("compare", "own.csv", *both, "-M", "Pearson", "--json").stdout)
+    assert (row["difference"], row["first_value"]) == (0, pytest.approx(0.6495, abs=1e-4))
+    # Without texts, nobody can tell: a note says so, in every command.
+    lines = [f"{number},{score}" for number, (_, score) in enumerate(pairs[::-1], start=1)]
+    (tmp_path / "bare.csv").write_text("\n".join(["sentence_id,score", *lines]))
+    done = run("measure", "own.csv", "--scores", "bare.csv", "-M", "Pearson", "--json")
+    (row,) = json.loads(done.stdout)
+    assert row["value"] == pytest.approx(-0.2093, abs=1e-4)
+    told = "cannot be checked, since 10 of 10 rows have no text"
+    assert (told in done.stderr, told in row["notes"]) == (True, True)
+    assert told in run("correlate", "own.csv", "--scores", "bare.csv").stderr
+    assert told in run("compare", "own.csv", *both, "--scores", "bare.csv", "-M", "Pearson").stderr
+    assert told in run("ratings", "answers.csv", "--kind", "likert", "--scores", "bare.csv").stderr
+
+
 def test_partial_scores_and_a_part_of_the_suite(run: Run, tmp_path: Path) -> None:
     run("score", "starter", "uniform", "--out", "all.csv")
     lines = (tmp_path / "all.csv").read_text().splitlines(keepends=True)

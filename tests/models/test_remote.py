@@ -26,10 +26,11 @@ from acceptability.models.remote.completions_client import (
     RetryPolicy,
     _report_former_key,
     find_api_key,
+    name_key_variable,
 )
 from acceptability.store.scores import ScoreStore
 from acceptability.types import Query, Sentence, Suite, TokenScores
-from faulty_server import FAULTS, TOKEN, Faulty, served, truth
+from faulty_server import FAULTS, TOKEN, Faulty, Handler, served, truth
 
 TEXTS = ["The cats sleep.", "Who did the dog chase?", "He is sleeping, she isn't.", "I think that it rains."]
 
@@ -252,6 +253,84 @@ def test_openais_key_goes_to_openai_only(monkeypatch) -> None:
     monkeypatch.setenv("ACCEPTABILITY_KEY_LLM_EXAMPLE_ORG", "own")
     assert find_api_key("https://LLM.example.org:8443/v1") == "own"
     assert find_api_key("https://other.example.org/v1") == ""
+
+
+@pytest.mark.usefixtures("no_keys")
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_takes_neither_key_nor_sentences_to_another_host(toy_server, monkeypatch, status: int) -> None:
+    """Even if the other host has a key of its own."""
+    monkeypatch.setenv("ACCEPTABILITY_KEY_127_0_0_1", "s3cret")
+    monkeypatch.setenv("ACCEPTABILITY_KEY_LOCALHOST", "other")
+    remote = model(toy_server)
+    _ = remote.capabilities
+    with served(own_start="<|s|>") as elsewhere:
+        target = elsewhere.url.replace("127.0.0.1", "localhost") + "/completions"
+        answer = Handler._answer
+        monkeypatch.setattr(
+            Handler,
+            "_answer",
+            lambda handler, _, text, *__, **___: answer(handler, status, text, {"Location": target}),
+        )
+        with pytest.raises(ModelError, match=f"it answered {status}"):
+            run_model(remote, TEXTS)
+        assert (elsewhere.headers, elsewhere.bodies) == ([], [])
+    assert toy_server.headers[-1]["Authorization"] == "Bearer s3cret"
+
+
+@pytest.mark.usefixtures("no_keys")
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://api.openai.com.evil.example/v1",
+        "https://api-openai-com.evil.example/v1",
+        "https://evil.example/api.openai.com/v1",
+        "https://api.openai.com./v1",
+        "https://api.openai.com%2eevil.example/v1",
+        "https://xn--api-openai-.com/v1",
+    ],
+)
+def test_a_host_that_looks_like_openais_gets_no_key(monkeypatch, address: str) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "s3cret")
+    assert find_api_key(address) == ""
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://api.openai.com@evil.example/v1",
+        "https://api.openai.com:443@evil.example/v1",
+        "https://api.openai.com;@evil.example/v1",
+        "https://api.openai.com\\@evil.example/v1",
+        "https://evil.example\\.api.openai.com/v1",
+        "https://api.openai.com?@evil.example/v1",
+        "https://api.openai.com%2eevil.example/v1",
+        "https://\u0430pi.openai.com/v1",
+        "https://api\u3002openai\u3002com/v1",
+        "https://api.openai.com\u2100.evil.example/v1",
+    ],
+)
+def test_an_address_that_hides_its_host_is_refused(address: str) -> None:
+    with pytest.raises(SpecError, match="must not contain a key|no address"):
+        load_model(f"remote:{address}#m")
+
+
+def test_two_hosts_never_share_the_variable_of_a_key() -> None:
+    hosts = (
+        "llm.example.org",
+        "llm-example.org",
+        "llm--example.org",
+        "l-lm.example.org",
+        "llm.example-org",
+        "llm_example.org",
+        "xn--llm-example.org",
+        "127.0.0.1",
+        "127-0-0-1",
+        "::1",
+        "localhost",
+        "api-openai.com",
+        "api.openai.com",
+    )
+    assert len({name_key_variable(host) for host in hosts}) == len(hosts)
 
 
 @pytest.mark.usefixtures("no_keys")

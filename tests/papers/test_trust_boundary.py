@@ -16,7 +16,10 @@ from typer.testing import CliRunner
 
 from acceptability import registry
 from acceptability.cli import app
-from acceptability.errors import AcceptabilityError, SpecError
+from acceptability.errors import AcceptabilityError, ModelError, SpecError
+from acceptability.models import load_model
+from acceptability.papers.npi.npi_training import confine_plan, read_plan_folder
+from acceptability.report.report_data import attach_suites, load_report_data
 from acceptability.suites import catalog
 from faulty_server import Faulty
 from tiny import arpa_text
@@ -34,6 +37,10 @@ def _watch(event: str, arguments: tuple[Any, ...]) -> None:
 
 # A hook cannot be removed: it is added once, and the list is emptied before every command.
 sys.addaudithook(_watch)
+
+
+def _is_network(event: str) -> bool:
+    return event.startswith("socket.")
 
 
 class Stranger:
@@ -54,8 +61,10 @@ class Stranger:
         """Run a study; what it does not describe is harmless."""
         lines = {"suites": ["pairs.csv"], "models": ["uniform"], "measures": ["PairAccuracy"], "resamples": 0}
         if name == "study.toml":
-            text = "".join(f"{key} = {json.dumps(value)}\n" for key, value in (lines | described).items())
-            (self.folder / name).write_text(text)
+            text = "".join(
+                f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in (lines | described).items()
+            )
+            (self.folder / name).write_text(text, encoding="utf-8")
         _opened.clear()
         options = [part for what in allowed for part in ("--allow", what)]
         return CliRunner().invoke(app, ["study", "run", str(self.folder / name), *options, "--json"])
@@ -73,6 +82,8 @@ class Stranger:
         done = self.run(*allowed, **described)
         assert done.exit_code == 0, done.exception
         assert json.loads(done.stdout)
+        # Nothing is sent but to a server that was allowed, whatever the libraries would like to look up.
+        assert any(what.startswith("remote:") for what in allowed) or not any(map(_is_network, _opened))
 
 
 @pytest.fixture
@@ -162,6 +173,126 @@ def test_what_the_configuration_of_a_model_names_is_checked(stranger: Stranger, 
     stranger.refuses("hub", models=["causal:model"])
     adapter.write_text(json.dumps({"base_model_name_or_path": "../../own"}))
     stranger.refuses(str(stranger.own), models=["causal:model"])
+
+
+def test_the_hash_after_a_model_hides_nothing(stranger: Stranger, causal_dir: Path) -> None:
+    """With the right hash, the folder before it is opened."""
+    shutil.copytree(causal_dir, stranger.folder / "model")
+    path = stranger.folder / "model/tokenizer_config.json"
+    config = json.loads(path.read_text())
+    path.write_text(json.dumps(config | {"vocab_file": str(stranger.own / "secret.tsv")}))
+    version = load_model(f"causal:{stranger.folder / 'model'}").signature.partition("@")[2].partition("(")[0]
+    for spec in (f"causal:model@{version}", f"classifier:model@{version}", f"prompted:causal:model@{version}"):
+        stranger.refuses(str(stranger.own / "secret.tsv"), models=[spec])
+    path.write_text(json.dumps(config))
+    version = load_model(f"causal:{stranger.folder / 'model'}").signature.partition("@")[2].partition("(")[0]
+    stranger.accepts(models=[f"causal:model@{version}"])
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        # Opened as it is, in the folder in which the command runs.
+        ("tokenizer_config.json", {"vocab_file": "own/secret.tsv"}),
+        ("tokenizer_config.json", {"vocab": "../../own/secret.tsv"}),
+        ("tokenizer_config.json", {"fast_tokenizer_files": ["tokenizer.json", "../../own/secret.tsv"]}),
+        ("special_tokens_map.json", {"x": {"y": ["../../own/secret.tsv"]}}),
+        ("model.safetensors.index.json", {"metadata": {}, "weight_map": {"w": "../../own/secret.tsv"}}),
+        ("pytorch_model.bin.index.json", {"metadata": {}, "weight_map": {"w": "own/secret.tsv"}}),
+        ("inner/adapter_config.json", {"base_model_name_or_path": "../../../own/secret.tsv"}),
+    ],
+)
+def test_no_file_of_a_model_names_a_file_elsewhere(
+    stranger: Stranger, causal_dir: Path, file: str, content: dict[str, Any]
+) -> None:
+    shutil.copytree(causal_dir, stranger.folder / "model")
+    path = stranger.folder / "model" / file
+    path.parent.mkdir(exist_ok=True)
+    before = json.loads(path.read_text()) if path.is_file() else {}
+    path.write_text(json.dumps(before | content))
+    stranger.refuses(str(stranger.own / "secret.tsv"), models=["causal:model"])
+    # Tokens are texts too, and some of them are the names of folders.
+    path.write_text(json.dumps(before | {"x": [".", "/", "..", "x" * 5000, "a\0b"]}))
+    if "index" not in file:
+        stranger.accepts(models=["causal:model"])
+
+
+@pytest.mark.parametrize("content", ["kernels-community/x", {"": "kernels-community/x"}])
+def test_a_model_does_not_get_its_kernels_from_the_hub(stranger: Stranger, causal_dir: Path, content: object) -> None:
+    shutil.copytree(causal_dir, stranger.folder / "model")
+    path = stranger.folder / "model/config.json"
+    config = json.loads(path.read_text())
+    path.write_text(json.dumps(config | {"attn_implementation": content}))
+    stranger.refuses("hub", models=["causal:model"])
+    path.write_text(json.dumps(config | {"attn_implementation": "eager"}))
+    stranger.accepts(models=["causal:model"])
+
+
+@pytest.mark.parametrize("option", ["trust_remote_code", "allow_pickle"])
+def test_no_spelling_of_an_option_lets_a_model_run_code(stranger: Stranger, causal_dir: Path, option: str) -> None:
+    """Python reads a bold or a full-width letter in a name as the plain one."""
+    shutil.copytree(causal_dir, stranger.folder / "model")
+    bold, wide = f"{option[:-1]}\U0001d41e", f"{option[:-1]}\uff45"
+    for name in (option, bold, wide):
+        for spec in (f"causal:model({name}=True)", f"causal:model(dtype='float32', {name}=1)"):
+            for model in (spec, f"prompted:{spec}(chat=False)", f"causal:gpt2({name}=True)"):
+                error = stranger.run("hub", models=[model]).exception
+                assert "a file cannot let" in str(error), model
+                assert isinstance(error, SpecError)
+    stranger.accepts(models=[f"causal:model({option}=False)"])
+    # A folder may have any name.
+    shutil.copytree(causal_dir, stranger.folder / option)
+    stranger.accepts(models=[f"causal:{option}"])
+
+
+def test_a_named_pipe_does_not_hold_the_program_up(stranger: Stranger, causal_dir: Path) -> None:
+    os.mkfifo(stranger.folder / "pipe.csv")
+    (stranger.folder / "link.csv").symlink_to("pipe.csv")
+    shutil.copytree(causal_dir, stranger.folder / "model")
+    os.mkfifo(stranger.folder / "model/x.json")
+    for described in ({"suites": ["pipe.csv"]}, {"suites": ["link.csv"]}, {"models": ["causal:model"]}):
+        error = stranger.run(**described).exception
+        assert "is neither a file nor a folder" in str(error)
+        assert isinstance(error, SpecError)
+
+
+def test_variables_are_not_expanded(stranger: Stranger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OWN", str(stranger.own))
+    for name in ("$OWN/secret.csv", "${OWN}/secret.csv", "%OWN%/secret.csv"):
+        assert isinstance(stranger.run(suites=[name]).exception, AcceptabilityError)
+        assert [path for path in _opened if path.startswith(os.path.realpath(stranger.own))] == []
+
+
+def test_a_nested_spec_may_be_a_text(stranger: Stranger) -> None:
+    path = stranger.own / "secret.tsv"
+    for reduction in (
+        f"exp(\"slor(unigrams='{path}')\")",
+        f"exp(exp(slor('{path}')))",
+        f"slor(unigrams='{path}\\x00')",
+    ):
+        error = stranger.run(reductions=[reduction]).exception
+        assert isinstance(error, AcceptabilityError), reduction
+        assert str(path) not in _opened
+
+
+def test_the_files_of_suites_name_no_others(stranger: Stranger) -> None:
+    """Cells are texts, whatever they look like."""
+    row = f"{stranger.own}/secret.csv,remote:http://127.0.0.1:9/v1#m,../own/secret.csv"
+    (stranger.folder / "tagged.csv").write_text(f"good,bad,model,path,file\nThe dogs bark.,The dogs barks.,{row}\n")
+    stranger.accepts(suites=["tagged.csv"])
+    assert [path for path in _opened if path.startswith(os.path.realpath(stranger.own))] == []
+
+
+def test_a_folder_under_hf_is_the_users_own_even_if_the_hub_is_allowed(stranger: Stranger) -> None:
+    for name in ("hf:own", "hf:own:default", "hf:own@main", "hf:../own:default@main", f"hf:{stranger.own}:x"):
+        error = stranger.run("hub", suites=[name]).exception
+        if not name.startswith("hf:../"):
+            assert f"--allow {stranger.own}" in str(error), name
+        assert isinstance(error, AcceptabilityError)
+        assert [path for path in _opened if path.startswith(os.path.realpath(stranger.own))] == []
+    # These would read every text file of the current folder.
+    for name in ("hf:text", "hf:csv", "hf:json:x"):
+        assert "write hf:OWNER/NAME" in str(stranger.run("hub", suites=[name]).exception)
 
 
 def test_paths_that_lead_out_of_the_folder_are_refused(stranger: Stranger, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -274,3 +405,61 @@ def test_a_file_of_paradigms_that_leads_elsewhere_is_refused(stranger: Stranger)
     assert len(generate_suite(arguments[1], allow=[str(stranger.own)]).sentences) == 2
     error = CliRunner().invoke(app, ["generate", "agreement", "--out", "x.jsonl", "--allow", "hub"]).exception
     assert "omit --allow" in str(error)
+
+
+def _write_run(folder: Path, suite: str, arguments: str = "") -> None:
+    """Write a run whose result is of a suite that has the name and hash that its author likes."""
+    folder.mkdir(parents=True)
+    signature = f"PairAccuracy(ties=0.0)|suite:{suite}#123456789abc|model:uniform.lp()|n:1"
+    row = {"measure": "PairAccuracy", "model": "uniform", "suite": suite, "value": 1.0, "n": 1, "signature": signature}
+    about = {"id": folder.name, "command": "evaluate", "arguments": arguments, "signatures": [signature]}
+    for name, content in (("run", about), ("results", [row]), ("units", [])):
+        (folder / f"{name}.json").write_text(json.dumps(content))
+
+
+def test_a_strangers_run_opens_no_files_and_no_addresses(stranger: Stranger, own_home: Path) -> None:
+    own = os.path.realpath(stranger.own)
+    for number, suite in enumerate(
+        ("secret", f"{own}/secret.csv", "own/secret.csv", "hf:someone/data", "../own/s.txt")
+    ):
+        folder = stranger.folder / f"run-{number}"
+        _write_run(folder, suite, f"acceptability evaluate {own}/{suite}.csv hf:secret/{suite} --model uniform")
+        for source in (folder, folder / "results.json"):
+            _opened.clear()
+            report_data = attach_suites(load_report_data([str(source)]))
+            assert [path for path in _opened if path.startswith((own, "socket."))] == []
+            assert "Name its file with --suite" in report_data.notes[0]
+    # The user's own run may name the user's own file.
+    _write_run(own_home / "runs/mine", "secret", f"acceptability evaluate {own}/secret.csv")
+    _opened.clear()
+    attach_suites(load_report_data(["mine"]))
+    assert f"{own}/secret.csv" in _opened
+
+
+def test_the_plan_of_a_folder_of_classifiers_is_confined(stranger: Stranger) -> None:
+    """``study npi --restarts DIR`` reads which sentences and encoders the classifiers were trained with."""
+    model = {"name": "bag-of-words", "kind": "cbow"}
+    cases: list[tuple[dict[str, Any], dict[str, Any], str]] = [
+        ({"suite": str(stranger.own / "secret.csv")}, {}, str(stranger.own / "secret.csv")),
+        ({"suite": "../own/secret.csv"}, {}, str(stranger.own / "secret.csv")),
+        ({"suite": "hf:someone/data"}, {}, "hub"),
+        ({}, {"name": "../own"}, str(stranger.own)),
+        ({}, {"options": {"vectors": "own/secret.tsv"}}, str(stranger.own / "secret.tsv")),
+        ({}, {"name": "x", "start": f"glove:{stranger.own}/secret.tsv"}, str(stranger.own / "secret.tsv")),
+        ({}, {"name": "x", "start": "masked:someone/model"}, "hub"),
+        ({}, {"name": "x", "start": f"masked:{stranger.own}"}, str(stranger.own)),
+        ({}, {"name": "x", "start": "remote:http://127.0.0.1:9/v1#m"}, "remote:127.0.0.1"),
+    ]
+    for plan, changed, flag in cases:
+        text = json.dumps({"suite": "", "restarts": 1, "models": [model | changed]} | plan)
+        (stranger.folder / "plan.json").write_text(text)
+        _opened.clear()
+        error = CliRunner().invoke(app, ["study", "npi", "--restarts", str(stranger.folder), "--json"]).exception
+        assert f"--allow {flag}" in str(error)
+        assert [path for path in _opened if path.startswith((os.path.realpath(stranger.own), "socket."))] == []
+        folder = confine_plan(read_plan_folder(stranger.folder), [flag])
+        assert [planned.name for planned in folder.models] == [(model | changed)["name"]]
+    for wrong in ({"models": [{"name": 1, "kind": "cbow"}]}, {"models": [model | {"options": []}]}, {"restarts": "x"}):
+        (stranger.folder / "plan.json").write_text(json.dumps({"suite": "", "restarts": 1, "models": []} | wrong))
+        with pytest.raises(ModelError, match="cannot read"):
+            read_plan_folder(stranger.folder)

@@ -67,6 +67,24 @@ def test_sentences_of_a_suite_by_id(tmp_path: Path, header: str) -> None:
     ]
 
 
+def test_ids_of_a_suite_with_the_texts_of_other_sentences_are_refused(tmp_path: Path) -> None:
+    """Ids that number the rows would give each sentence the answers to another one."""
+    suite = Suite("s", (Sentence("1", "Cats sleep."), Sentence("2", "Dogs bark.")))
+    rows = ["p,1,Cats sleep.,3", "p,2,Dogs  bark.,4", "q,2,Dogs bark.,5", "q,1,Cats sleep.,6"]
+    right = "\n".join(["participant,id,sentence,response", *rows])
+    assert read_responses(written(tmp_path, "a.csv", right), kind="likert", suite=suite).values.tolist() == [
+        [3, 4],
+        [6, 5],
+    ]
+    for line, row in ((2, "p,1,Dogs bark.,3"), (5, "q,1,Dogs bark.,6")):
+        wrong = "\n".join([row if number == line else given for number, given in enumerate(right.split("\n"), start=1)])
+        with pytest.raises(SuiteError, match=f"line {line}: the text is 'Dogs bark.', but suite 's' has 'Cats sleep.'"):
+            read_responses(written(tmp_path, "a.csv", wrong), kind="likert", suite=suite)
+    by_text = "participant,sentence,response\np,Dogs bark.,3\n"
+    found = read_responses(written(tmp_path, "a.csv", by_text), kind="likert", suite=suite)
+    assert [sentence.id for sentence in found.sentences] == ["2"]
+
+
 def test_sentences_of_a_suite_by_text(tmp_path: Path) -> None:
     suite = Suite("s", (Sentence("one", "A b."),))
     result = read_responses(written(tmp_path, "a.csv", "rater,text,answer\np,A b.,3\n"), kind="likert", suite=suite)

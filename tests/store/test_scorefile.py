@@ -175,12 +175,86 @@ def test_row_numbers_without_texts_are_joined_by_position_only_if_there_are_as_m
         (scores,) = read_scores(path, FOUR)
         assert dict(scores.values) == {"w": 0, "x": 1, "y": 2, "z": 3}
         assert scores.notes == (
-            "rows of scores.csv were joined by position: it has no texts, and its ids only number the rows",
+            "rows of scores.csv were joined by position: its ids only number the rows, and whether their order is that "
+            "of suite 'four' cannot be checked, since the file has no texts",
         )
     with pytest.raises(ScoreError, match="3 rows cannot be joined by position to 4 sentences"):
         read_scores(written(tmp_path, "sentence_id,score\n1,1\n2,2\n3,3\n"), FOUR, partial=True)
-    (same_ids,) = read_scores(path, NUMBERED)
-    assert same_ids.notes == ()
+
+
+def test_numbers_that_are_ids_of_the_suite_are_taken_at_their_word_with_a_note(tmp_path: Path) -> None:
+    """Without texts, a file whose rows are numbered in another order looks the same, for the whole suite or a part."""
+    for count, partial in ((4, False), (3, True)):
+        path = written(tmp_path, table("sentence_id,score", [(n, n) for n in range(1, count + 1)]))
+        (scores,) = read_scores(path, NUMBERED, partial=partial)
+        assert scores.values["3"] == 3
+        assert scores.notes[0] == (
+            "rows of scores.csv were joined by their numbers: whether these are those of the sentences of suite "
+            f"'numbered' cannot be checked, since {count} of {count} rows have no text"
+        )
+    rows = [(n, sentence.text if n > 1 else "", n) for n, sentence in enumerate(NUMBERED.sentences, start=1)]
+    (scores,) = read_scores(written(tmp_path, table("sentence_id,text,score", rows)), NUMBERED)
+    assert "1 of 4 rows have no text" in scores.notes[0]
+    (scores,) = read_scores(written(tmp_path, "sentence_id,score\nw,1\n"), FOUR)
+    assert scores.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("in_suite", "in_file"),
+    [
+        ("Le caf\u00e9 est cher.", "Le cafe\u0301 est cher."),
+        ("Le caf\u00e9 est cher.", "  Le\u00a0caf\u00e9  est cher. "),
+        ("Cats sleep.", "Cats\tsleep."),
+        ("Cats sleep.", '"Cats\nsleep."'),
+    ],
+)
+def test_texts_that_differ_in_spaces_or_composition_are_the_same(tmp_path: Path, in_suite: str, in_file: str) -> None:
+    suite = Suite("s", (Sentence("a", in_suite), Sentence("b", "Dogs bark.")))
+    for header, names in (("sentence_id,text,score", ("a,", "b,")), ("text,score", ("", ""))):
+        content = f"{header}\n{names[1]}Dogs bark.,2\n{names[0]}{in_file},1\n"
+        assert dict(read_scores(written(tmp_path, content), suite)[0].values) == {"a": 1, "b": 2}
+
+
+def test_texts_that_differ_in_a_letter_are_refused(tmp_path: Path) -> None:
+    for text in ("cats sleep.", "Cats sleep", "Cats sleep\u200b.", "*Cats sleep."):
+        with pytest.raises(ScoreError, match="have another text"):
+            read_scores(written(tmp_path, f"sentence_id,text,score\na,{text},1\nb,Cats sleeps.,2\n"), SUITE)
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("name", ["s.csv", "s.tsv"])
+def test_byte_order_marks_and_ends_of_lines_change_nothing(tmp_path: Path, mark: bytes, end: str, name: str) -> None:
+    content = table("sentence_id,text,score", [(n, *row) for n, row in enumerate(SHUFFLED, start=1)])
+    content = content.replace(",", "\t" if name == "s.tsv" else ",").replace("\n", end)
+    (scores,) = read_scores(written(tmp_path, mark + content.encode(), name), FOUR)
+    assert dict(scores.values) == {"w": 1, "x": 2, "y": 3, "z": 4}
+
+
+def test_a_file_with_more_rows_than_the_suite_is_refused_however_it_is_joined(tmp_path: Path) -> None:
+    rows = [*SHUFFLED, ("Birds sing.", 5.0)]
+    numbers = [(n, *row) for n, row in enumerate(rows, start=1)]
+    for content, message in (
+        (table("sentence_id,text,score", numbers), "1 of 5 rows have a text that no sentence"),
+        (table("text,score", rows), "1 of 5 rows have a text that no sentence"),
+        (table("sentence_id,score", [(n, score) for n, _, score in numbers]), "5 rows cannot be joined by position"),
+        ("sentence_id,score\nw,1\nx,1\ny,1\nz,1\nv,1\n", "no sentence with the id 'v'"),
+    ):
+        for partial in (False, True):
+            with pytest.raises(ScoreError, match=message):
+                read_scores(written(tmp_path, content), FOUR, partial=partial)
+
+
+def test_a_part_of_the_suite_is_joined_by_text_with_row_numbers_in_another_order(tmp_path: Path) -> None:
+    rows = [(n, *row) for n, row in enumerate(SHUFFLED[:3], start=1)]
+    path = written(tmp_path, table("sentence_id,text,score", rows))
+    (result,) = measure_file(FOUR, path, ["PairAccuracy"], partial=True)
+    assert (result.value, result.n) == (0.0, 1)
+    assert [note.partition(" ")[0] for note in result.notes[:2]] == ["rows", "partial:"]
+    (result,) = measure_file(FOUR, path, ["PairAccuracy"], where={"topic": "dogs"})
+    assert (result.value, result.n) == (0.0, 1)
+    with pytest.raises(ScoreError, match="none for 1 of the suite"):
+        measure_file(FOUR, path, ["PairAccuracy"])
 
 
 def test_a_partial_file_is_an_error_that_counts_and_names_both_options(tmp_path: Path) -> None:

@@ -10,28 +10,24 @@ anything is opened.
 
 from __future__ import annotations
 
-import json
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from acceptability import registry
 from acceptability.api.evaluation import evaluate_suites
 from acceptability.api.scoring import ProgressCallback
-from acceptability.errors import SpecError, UnknownName, shorten, suggest_name
+from acceptability.errors import SpecError, UnknownName, suggest_name
 from acceptability.models import load_model
 from acceptability.papers.cells import Cell
-from acceptability.paths import HUB, TrustBoundary
+from acceptability.papers.confinement import confine_model, confine_spec, confine_suite
+from acceptability.paths import TrustBoundary
 from acceptability.protocols import Engine
-from acceptability.specs import ParsedSpec, format_spec, parse_model_spec, parse_spec
 from acceptability.stats.bootstrap import Bootstrap
-from acceptability.suites import find_entries, load_suite
-from acceptability.suites.catalog import is_plugin_suite
-from acceptability.suites.tables import TABLE_SUFFIXES
+from acceptability.suites import load_suite
 from acceptability.train.recipe import TrainingProgress
 from acceptability.types import Result, Suite
 
@@ -180,10 +176,6 @@ _LISTS = ("suites", "models", "reductions", "measures")
 _TEXTS = ("title", "by", "region", "resample_by", "interval")
 _NUMBERS = ("resamples", "seed")
 
-# Kinds of models whose location may be an id on the Hub; that of every other kind is a path.
-_HUB_KINDS = ("causal", "masked", "seq2seq", "classifier")
-_SUITE_SUFFIXES = (*TABLE_SUFFIXES, ".txt", ".json")
-
 
 @dataclass(frozen=True)
 class EvaluatedStudy:
@@ -260,18 +252,11 @@ def read_study(file: Path, *, allow: Sequence[str] = ()) -> dict[str, Any]:
     for key in ("suites", "models"):
         if not description.get(key):
             raise SpecError(f"{file}: a study needs {key}, a list of names")
-    for name in description["models"]:
-        # A study file may come from anybody, and must not be a way to run its author's code.
-        if "trust_remote_code" in name:
-            raise SpecError(
-                f"{file}: a file cannot let {shorten(name)!r} run its own code. If you trust the model, name it on the "
-                "command line: acceptability evaluate SUITE --model …"
-            )
     return description | {
-        "suites": [_confine_suite(boundary, name) for name in description["suites"]],
-        "models": [_confine_model(boundary, name) for name in description["models"]],
-        "reductions": [_confine_spec(boundary, "reduction", name) for name in description.get("reductions", ())],
-        "measures": [_confine_spec(boundary, "measure", name) for name in description.get("measures", ())],
+        "suites": [confine_suite(boundary, name) for name in description["suites"]],
+        "models": [confine_model(boundary, name) for name in description["models"]],
+        "reductions": [confine_spec(boundary, "reduction", name) for name in description.get("reductions", ())],
+        "measures": [confine_spec(boundary, "measure", name) for name in description.get("measures", ())],
     }
 
 
@@ -284,133 +269,3 @@ def _has_kind(value: object, kind: str) -> bool:
 
 def _is_strings(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(item, str) for item in value)
-
-
-def _confine_suite(boundary: TrustBoundary, name: str) -> str:
-    """Return the name or path of a suite, if a study may open it."""
-    if name.startswith("hf:"):
-        # Also for a folder on disk: its metadata may name files and addresses elsewhere, which the library opens.
-        boundary.require(name, HUB)
-        folder = name.removeprefix("hf:")
-        if Path(folder).expanduser().exists():
-            boundary.check_path(folder)
-        return name
-    if name.lower().endswith(_SUITE_SUFFIXES):
-        return boundary.confine_path(name)
-    for entry in find_entries(name) or find_entries(name.partition("/")[0]):
-        if is_plugin_suite(entry):
-            boundary.require(f"the suite {entry.id} of a plug-in", f"plugin:{entry.id}")
-    return name
-
-
-def _confine_model(boundary: TrustBoundary, spec: str) -> str:
-    """Return the spec of a model with the path of its files, if a study may open it."""
-    kind, location, options = parse_model_spec(spec)
-    if registry.is_plugin("model", kind):
-        # Where a plug-in looks for its model is unknown: its name allows all of it.
-        boundary.require(f"the model {spec} of a plug-in", f"plugin:{kind}")
-        return spec
-    current_kind, confined = registry.current_name("model", kind), location
-    # A named model comes with a package and has no location; a misspelt kind is refused when it is opened.
-    if not location or current_kind not in registry.names("model") or current_kind == "uniform":
-        return spec
-    if current_kind == "remote":
-        _check_address(boundary, location)
-    elif current_kind == "prompted":
-        confined = _confine_model(boundary, location)
-        if isinstance(options.get("templates"), str):
-            options = options | {"templates": boundary.confine_path(str(options["templates"]))}
-    else:
-        confined = _confine_location(boundary, location, may_be_hub=current_kind in _HUB_KINDS)
-    if confined == location and options == parse_model_spec(spec)[2]:
-        return spec
-    # A path that ends in a bracket needs a pair of its own, or its last one would be read as options.
-    return format_spec(f"{kind}:{confined}", options) if options or confined.endswith(")") else f"{kind}:{confined}"
-
-
-def _confine_location(boundary: TrustBoundary, location: str, *, may_be_hub: bool) -> str:
-    """Return the path of a model, or its id on the Hub, if a study may open it."""
-    if may_be_hub and boundary.find_path(location) is None and not location.startswith(("/", "~", ".")):
-        boundary.require(f"{location} on the Hugging Face Hub", HUB)
-        return location
-    path = boundary.confine_path(location)
-    folder = Path(path).expanduser()
-    if folder.is_dir():
-        _check_references(boundary, folder)
-    return path
-
-
-def _check_references(boundary: TrustBoundary, folder: Path) -> None:
-    """Raise an error for a model whose configuration names files or another model outside the folder of the study."""
-    for file in sorted(folder.rglob("*config*.json")):
-        try:
-            references = list(_find_references(json.loads(file.read_text(encoding="utf-8"))))
-        # Whoever opens the model reports a file that cannot be read.
-        except (OSError, ValueError, RecursionError):
-            continue
-        for key, value in references:
-            path = folder / value
-            if key == "base_model_name_or_path" and not path.exists():
-                boundary.require(f"{value}, which {file} names,", HUB)
-            elif path.exists():
-                # Authors leave the paths of their own machines behind, which do no harm where there is no such file.
-                boundary.check_path(str(path))
-
-
-def _find_references(content: object) -> Iterator[tuple[str, str]]:
-    """Yield the entries of a configuration that libraries open: vocabularies, and the model below an adapter."""
-    if isinstance(content, dict):
-        for key, value in content.items():
-            if isinstance(value, str) and (key.endswith("_file") or key == "base_model_name_or_path") and value:
-                yield key, value
-            yield from _find_references(value)
-    elif isinstance(content, list):
-        for value in content:
-            yield from _find_references(value)
-
-
-def _check_address(boundary: TrustBoundary, location: str) -> None:
-    """Raise an error for the address of a model if a study may not send anything there."""
-    try:
-        parts = urlsplit(location.partition("#")[0])
-        host = parts.hostname or ""
-    except ValueError as error:
-        raise SpecError(f"{boundary.file}: remote:{shorten(location)} is no address: {error}") from error
-    boundary.require(f"the server {host}", f"remote:{host}", f"remote:{parts.netloc.rpartition('@')[2].lower()}")
-
-
-def _confine_spec(boundary: TrustBoundary, kind: str, text: str) -> str:
-    """Return the spec of a measure or reduction with the path of its file, if a study may open it."""
-    spec = parse_spec(text)
-    confined = _confine_parsed(boundary, kind, spec)
-    return text if confined == spec else _format_parsed(confined)
-
-
-def _confine_parsed(boundary: TrustBoundary, kind: str, spec: ParsedSpec) -> ParsedSpec:
-    if registry.is_plugin(kind, spec.name):
-        boundary.require(f"the {kind} {spec.name} of a plug-in", f"plugin:{spec.name}")
-
-    def confine(value: object) -> object:
-        if isinstance(value, ParsedSpec):
-            return _confine_parsed(boundary, kind, value)
-        # The only texts in a reduction are the names of tables of unigrams.
-        if kind == "reduction" and isinstance(value, str) and value and not value.startswith("wordfreq:"):
-            return boundary.confine_path(value)
-        return value
-
-    options = {name: confine(value) for name, value in spec.options.items()}
-    return ParsedSpec(spec.name, tuple(map(confine, spec.args)), options)
-
-
-def _format_parsed(spec: ParsedSpec) -> str:
-    """Return the text of a parsed spec.
-
-    >>> _format_parsed(parse_spec("exp(slor(unigrams='counts.tsv'))"))
-    "exp(slor(unigrams='counts.tsv'))"
-    """
-
-    def write(value: object) -> str:
-        return _format_parsed(value) if isinstance(value, ParsedSpec) else repr(value)
-
-    words = [*map(write, spec.args), *(f"{name}={write(value)}" for name, value in spec.options.items())]
-    return f"{spec.name}({', '.join(words)})" if words else spec.name

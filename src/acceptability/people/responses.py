@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from acceptability.errors import SuiteError, shorten, suggest_name
 from acceptability.suites import load_suite
 from acceptability.suites.tables import TableRow, is_table_file, read_rows
-from acceptability.text.io import parse_number
+from acceptability.text.io import normalise_text, parse_number
 from acceptability.types import Floats, Sentence, Suite
 
 Bools = NDArray[np.bool_]
@@ -312,12 +312,16 @@ class _ResponsesBuilder:
         # Without ids, sentences are identified by their text and numbered in the order of the file.
         if known is None:
             number = key if "id" in column_of else str(len(self.sentences) + 1)
-            self.sentences[key] = self._find_in_suite(key) if self.suite else Sentence(number, text, label, tags=tags)
+            self.sentences[key] = (
+                self._find_in_suite(key, text) if self.suite else Sentence(number, text, label, tags=tags)
+            )
             if catch is not None:
                 self.catch[self.sentences[key].id] = catch
             return key
         if not self.suite and (known.text, known.label) != (text, label):
             raise SuiteError(f"sentence {known.id!r} has a different text or label in an earlier line")
+        if self.suite:
+            _check_same_text(known, text, self.suite)
         if self.catch.get(known.id) != catch:
             raise SuiteError(f"sentence {known.id!r} has a different catch answer in an earlier line")
         # Columns that vary between the answers to a sentence, such as reaction times, describe the answer, not the
@@ -326,11 +330,12 @@ class _ResponsesBuilder:
             self.varying |= {name for name in {**known.tags, **tags} if known.tags.get(name) != tags.get(name)}
         return key
 
-    def _find_in_suite(self, key: str) -> Sentence:
+    def _find_in_suite(self, key: str, text: str) -> Sentence:
         assert self.suite is not None
         sentence = self.suite.by_id.get(key) or self.texts.get(key)
         if sentence is None:
             raise SuiteError(f"suite {self.suite.name!r} has no sentence with the id or text {shorten(key)!r}")
+        _check_same_text(sentence, text, self.suite)
         return sentence
 
     def add_answer(self, key: str, participant: str, cell: object, line: int) -> None:
@@ -388,6 +393,17 @@ class _ResponsesBuilder:
         if self.varying and not self.suite:
             names = ", ".join(sorted(self.varying))
             yield f"columns that differ between answers to one sentence, and are no tags: {names}"
+
+
+def _check_same_text(sentence: Sentence, text: str, suite: Suite) -> None:
+    """Raise an error if a row has an id of a suite, and the text of another sentence."""
+    # Ids that only number the rows would give each sentence the answers to another one. The column of texts may hold
+    # ids too, if there is no other.
+    if text and text != sentence.id and normalise_text(text) != normalise_text(sentence.text):
+        raise SuiteError(
+            f"the text is {shorten(text)!r}, but suite {suite.name!r} has {shorten(sentence.text)!r} under the id "
+            f"{sentence.id!r}. To find the sentences by their text, remove the column of ids."
+        )
 
 
 def _parse_judgement(cell: object, name: str) -> int | None:

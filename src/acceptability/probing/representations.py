@@ -41,7 +41,7 @@ from acceptability.types import Floats
 BAG_OF_WORDS = "bag-of-words"
 """The name of the baseline `BagOfWords`."""
 
-_GLOVE_PREFIX = "glove:"
+GLOVE_PREFIX = "glove:"
 
 # A word with inner apostrophes and hyphens (haven't, well-known), or a single punctuation mark.
 _WORD = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
@@ -75,8 +75,8 @@ def load_encoder(name: str, pooling: str = "auto") -> Encoder:
     """Return the encoder of a name: "bag-of-words", "glove:FILE", or a model such as "masked:FOLDER"."""
     if name == BAG_OF_WORDS:
         return BagOfWords()
-    if name.startswith(_GLOVE_PREFIX):
-        return BagOfVectors(Path(name.removeprefix(_GLOVE_PREFIX)).expanduser())
+    if name.startswith(GLOVE_PREFIX):
+        return BagOfVectors(Path(name.removeprefix(GLOVE_PREFIX)).expanduser())
     from acceptability.models.hf.encoder import open_encoder
 
     return open_encoder(name, pooling)

@@ -21,7 +21,8 @@ from acceptability.paths import home_folder
 from acceptability.specs import parse_signature
 from acceptability.store.runs import runs_folder
 from acceptability.store.scores import ScoreStore
-from acceptability.suites import load_suite
+from acceptability.suites import find_entries, load_suite
+from acceptability.suites.catalog import is_plugin_suite
 from acceptability.types import ModelOutput, Sentence, Suite, TokenScores
 
 Row = Mapping[str, Any]
@@ -80,7 +81,11 @@ _UNIT_COLUMNS = ("suite", "measure", "model", "unit")
 
 @dataclass(frozen=True)
 class RunMetadata:
-    """The metadata of a run."""
+    """The metadata of a run.
+
+    Args:
+        is_own: Whether it is one of the user's own runs, whose command line may name files to be read again.
+    """
 
     id: str
     command: str = ""
@@ -88,6 +93,7 @@ class RunMetadata:
     made: str = ""
     version: str = ""
     signatures: tuple[str, ...] = ()
+    is_own: bool = False
 
 
 @dataclass(frozen=True)
@@ -199,7 +205,8 @@ def _read_source(source: str) -> tuple[RunMetadata, list[Row], list[Row]]:
     signatures = run_content.get("signatures", [])
     if not isinstance(signatures, list) or not all(isinstance(signature, str) for signature in signatures):
         raise _make_damage_error(source, "signatures", signatures, "a list of texts")
-    metadata = RunMetadata(**fields, signatures=tuple(signatures))
+    is_own = folder.resolve().parent == runs_folder().resolve()
+    metadata = RunMetadata(**fields, signatures=tuple(signatures), is_own=is_own)
     return metadata, _read_rows(folder / "results.json"), _read_rows(folder / "units.json")
 
 
@@ -384,13 +391,14 @@ def attach_suites(report_data: ReportData, known_suites: Sequence[Suite] = ()) -
     """Return the data with the suites of its rows; for a suite that is not found, a note is added.
 
     Args:
-        known_suites: Suites that are loaded already. Others are searched for by name, and among the arguments of the
-            command.
+        known_suites: Suites that are loaded already. Others are searched for by name in the catalog, and among the
+            arguments of the user's own commands.
     """
     suites: dict[str, Suite] = {}
     notes: list[str] = []
     for name, signature in _find_suite_signatures(report_data).items():
-        argument_words = [word for run in report_data.runs for word in _split_arguments(run.arguments)]
+        # A run from a stranger could name any file of the user's, or a data set of the Hub.
+        argument_words = [word for run in report_data.runs if run.is_own for word in _split_arguments(run.arguments)]
         suite = next(
             (
                 candidate
@@ -427,9 +435,12 @@ def _split_arguments(arguments: str) -> list[str]:
 
 def _iterate_candidates(name: str, argument_words: Iterable[str], known_suites: Sequence[Suite]) -> Iterator[Suite]:
     yield from known_suites
-    for word in dict.fromkeys((name, *argument_words)):
+    # The name is from a row, and so perhaps a stranger's too: it may be that of a suite of the catalog, and no path.
+    entries = find_entries(name)
+    from_catalog = [name] if entries and not any(map(is_plugin_suite, entries)) else []
+    for word in dict.fromkeys((*from_catalog, *argument_words)):
         # Only words that may be a path of the suite: others, such as models, would be looked up in vain.
-        if word == name or name in word:
+        if name in word:
             try:
                 yield load_suite(word)
             except AcceptabilityError:

@@ -7,14 +7,13 @@ how many there are, and a measure that needs one of them raises an error.
 
 Rows are joined to the sentences of the suite by id, and their texts have to agree. Ids that merely number the rows say
 nothing about another file with another order: such rows, and rows without an id, are joined by text, or without texts
-by position, which a note says.
+by position, which a note says. Without texts, numbers can only be taken at their word, and a note says that too.
 """
 
 from __future__ import annotations
 
 import logging
 import math
-import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +22,7 @@ from pathlib import Path
 from acceptability.errors import ScoreError, SuiteError, shorten, suggest_name
 from acceptability.models.files import hash_file
 from acceptability.suites.tables import TEXT_COLUMNS, read_rows
-from acceptability.text.io import parse_number
+from acceptability.text.io import normalise_text, parse_number
 from acceptability.types import Scores, Sentence, Suite, restrict_to_scored
 
 _MEANINGS = ("id", "score", "model", "text")
@@ -196,10 +195,12 @@ def _join_rows(
     are_numbers = _are_row_numbers(rows)
     unknown = next((row for row in rows if not _find_texts(row.id, suite)), None)
     differing = [
-        row for row in rows if row.text and (texts := _find_texts(row.id, suite)) and _normalise(row.text) not in texts
+        row
+        for row in rows
+        if row.text and (texts := _find_texts(row.id, suite)) and normalise_text(row.text) not in texts
     ]
     if unknown is None and not differing:
-        return [(row, (row.id or "",)) for row in rows], ""
+        return [(row, (row.id or "",)) for row in rows], _describe_unchecked_numbers(path, rows, suite)
     # Numbers in another order than the suite's would give each sentence the score of another one.
     if are_numbers and any(row.text for row in rows):
         note = f"rows of {path.name} were joined by text, since its ids only number the rows"
@@ -208,9 +209,24 @@ def _join_rows(
         raise _contradiction_error(path, rows, differing, suite)
     if are_numbers and by_position:
         return _join_by_position(path, rows, unknown, suite, part)
-    hint = ". To join the rows by their text, remove the column of ids." if unknown.text else ""
+    hint = f". {_TEXT_HINT}" if unknown.text else ""
     raise ScoreError(
         f"{path}, line {unknown.line}: suite {suite.name!r} has no sentence with the id {unknown.id!r}{hint}"
+    )
+
+
+_TEXT_HINT = "To join the rows by their text, remove the column of ids."
+
+
+def _describe_unchecked_numbers(path: Path, rows: Sequence[_ScoreRow], suite: Suite) -> str:
+    """Return a note on rows that were joined by numbers alone; nothing for other ids, or if all rows have texts."""
+    unchecked = sum(not row.text for row in rows)
+    # A file in another order may be numbered just as well, and no sentence of it could be told from another.
+    if not unchecked or not all((row.id or "").isdecimal() for row in rows):
+        return ""
+    return (
+        f"rows of {path.name} were joined by their numbers: whether these are those of the sentences of suite "
+        f"{suite.name!r} cannot be checked, since {unchecked} of {len(rows)} rows have no text"
     )
 
 
@@ -224,22 +240,13 @@ def _are_row_numbers(rows: Sequence[_ScoreRow]) -> bool:
     )
 
 
-def _normalise(text: str) -> str:
-    # Files differ in their spaces and in how they compose accents, which makes no other sentence.
-    return text if text.isascii() and "  " not in text and text == text.strip() else _normalise_fully(text)
-
-
-def _normalise_fully(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFC", text).split())
-
-
 def _find_texts(key: str | None, suite: Suite) -> tuple[str, ...]:
     """Return the texts that a row with an id may have; nothing for an id that the suite does not know."""
     sentence, region = _find_sentence(key or "", suite)
     if sentence is None:
         return ()
     texts = (sentence.text, sentence.text[slice(*sentence.regions[region])]) if region else (sentence.text,)
-    return tuple(_normalise(text) for text in texts)
+    return tuple(normalise_text(text) for text in texts)
 
 
 def _find_sentence(key: str, suite: Suite) -> tuple[Sentence | None, str]:
@@ -261,7 +268,7 @@ def _contradiction_error(
     return ScoreError(
         f"{path}: {len(differing)} of {len(rows)} rows have another text than suite {suite.name!r} has under their id; "
         f"the first is line {first.line}, {first.id!r}: {shorten(first.text)!r} in the file, "
-        f"{shorten(expected)!r} in the suite. Are these scores of another version of the suite?"
+        f"{shorten(expected)!r} in the suite. Are these scores of another version of the suite? {_TEXT_HINT}"
     )
 
 
@@ -269,8 +276,8 @@ def _join_by_text(path: Path, rows: Sequence[_ScoreRow], suite: Suite) -> list[_
     """Return each row with the ids of the sentences that have its text."""
     ids_of: dict[str, list[str]] = {}
     for sentence in suite.sentences:
-        ids_of.setdefault(_normalise(sentence.text), []).append(sentence.id)
-    joined = [(row, tuple(ids_of.get(_normalise(row.text), ()))) for row in rows]
+        ids_of.setdefault(normalise_text(sentence.text), []).append(sentence.id)
+    joined = [(row, tuple(ids_of.get(normalise_text(row.text), ()))) for row in rows]
     if unknown := [row for row, ids in joined if not ids]:
         raise ScoreError(
             f"{path}: {len(unknown)} of {len(rows)} rows have a text that no sentence of suite {suite.name!r} has; "
@@ -314,7 +321,10 @@ def _join_by_position(
     joined: list[_JoinedRow] = [
         (row, (whole.sentences[int(row.id or 0) - (row.model not in from_zero)].id,)) for row in rows
     ]
-    note = f"rows of {path.name} were joined by position: it has no texts, and its ids only number the rows"
+    note = (
+        f"rows of {path.name} were joined by position: its ids only number the rows, and whether their order is that "
+        f"of suite {whole.name!r} cannot be checked, since the file has no texts"
+    )
     return joined, note
 
 

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -200,6 +201,18 @@ def _iter_dict_rows(reader: Any, header: list[str], where: str) -> Iterator[tupl
             yield reader.line_num, dict(zip(header, row, strict=True))
     except csv.Error as error:
         raise SuiteError(f"{where}, line {reader.line_num}: {error}") from error
+
+
+def normalise_text(text: str) -> str:
+    r"""Return a text in a form that is the same for all texts that count as one sentence when files are joined.
+
+    Files differ in their spaces and in how they compose accents, which makes no other sentence.
+
+    >>> normalise_text(" Cats\tsleep. ") == normalise_text("Cats sleep.")
+    True
+    """
+    # Of ASCII texts, by far the most, the composition need not be looked at.
+    return " ".join((text if text.isascii() else unicodedata.normalize("NFC", text)).split())
 
 
 def parse_number(cell: object) -> float | None:

@@ -113,7 +113,7 @@ def test_a_small_plan_runs_and_resumes(data: Path, own_suite: str, tmp_path: Pat
     metadata = json.loads((out / names[2] / "all/transformer-1/recipe.json").read_text())
     assert metadata["recipe"]["model"] == str(out / names[2] / "encoder")
     cells_by_key = {
-        (cell.table, cell.row, cell.column): cell for cell in cells(restarts=[out], probe=lambda *_, **__: [])
+        (cell.table, cell.row, cell.column): cell for cell in cells(restarts=[folder], probe=lambda *_, **__: [])
     }
     for name, table in zip(names, ("Figure 1", "Figure 1", "Figure 5"), strict=True):
         assert cells_by_key[table, f"{name}: All-but-1 NPI", "rare"].ours is not None
@@ -137,6 +137,8 @@ def test_the_command_trains_and_then_computes(tmp_path: Path, monkeypatch: pytes
 
     def run_stub(size: str, out: Path, models: list[str], **options: Any) -> None:
         seen.update(options, size=size, encoders=models)
+        # The user's own plan may name whatever the user named.
+        (out / "plan.json").write_text(json.dumps({"suite": "/own/x.jsonl", "restarts": 3, "models": []}))
 
     def compute_stub(models: list[str], **options: Any) -> list[Any]:
         seen.update(options, models=models)
@@ -161,7 +163,8 @@ def test_the_command_trains_and_then_computes(tmp_path: Path, monkeypatch: pytes
     )
     assert done.exit_code == 0, done.output
     assert (seen["size"], seen["encoders"], seen["models"]) == ("full", ["mini-masked"], ["mini-masked"])
-    assert (seen["restarts"], seen["suite"]) == ([tmp_path], "x.jsonl")
+    (folder,) = seen["restarts"]
+    assert (folder.path, folder.suite, seen["suite"]) == (tmp_path.resolve(), "/own/x.jsonl", "x.jsonl")
     assert (seen["intermediate"], seen["vectors"], seen["workers"]) == (["mnli.tsv"], "glove.txt", 8)
 
 

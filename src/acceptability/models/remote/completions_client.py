@@ -338,10 +338,17 @@ def name_key_variable(host: str) -> str:
 
     >>> name_key_variable("llm.example.org")
     'ACCEPTABILITY_KEY_LLM_EXAMPLE_ORG'
+    >>> name_key_variable("my-llm.example.org")
+    'ACCEPTABILITY_KEY_MY__LLM_EXAMPLE_ORG'
     >>> name_key_variable("api.openai.com")
     'OPENAI_API_KEY'
     """
-    return _OPENAI_VARIABLE if host == _OPENAI_HOST else f"ACCEPTABILITY_KEY_{re.sub('[^A-Z0-9]', '_', host.upper())}"
+    if host == _OPENAI_HOST:
+        return _OPENAI_VARIABLE
+    # A host whose owner chose a name with "-" for "." must not get the key of the other. In names of hosts, a dot
+    # stands alone and hyphens stand within a part, so that the number of underscores tells them apart.
+    name = host.upper().replace("_", "___").replace("-", "__")
+    return f"ACCEPTABILITY_KEY_{re.sub('[^A-Z0-9_]', '_', name)}"
 
 
 def find_api_key(url: str) -> str:

@@ -56,6 +56,8 @@ from acceptability.papers.npi.npi_figures import (
 )
 from acceptability.papers.npi.npi_training import (
     WILCOX_SUITE,
+    PlanFolder,
+    confine_plan,
     read_plan_folder,
     short_model_name,
     train_study_classifiers,
@@ -105,7 +107,7 @@ _TABLE_ORDER = (
 def cells(
     models: Sequence[str] = (),
     *,
-    restarts: Sequence[str | Path] = (),
+    restarts: Sequence[str | Path | PlanFolder] = (),
     suite: str = "",
     ratings: str | Path = "",
     engine: str | Engine = "local",
@@ -116,7 +118,8 @@ def cells(
 
     Args:
         models: Language models, for the cloze test.
-        restarts: Folders of classifiers that were trained with ``--train``.
+        restarts: Folders of classifiers that were trained with ``--train``. A plan may name what is in its folder,
+            suites of the catalog and named models; one that names more has been through ``confine_plan``.
         suite: A file of sentences for the cloze test, in place of the published ones.
         ratings: A file of human ratings, for the validation.
         engine: Where the language models run: ``local`` or ``ray(...)``.
@@ -138,12 +141,12 @@ def cells(
 
 
 def _compute_folder_cells(
-    path: str | Path,
+    restarts: str | Path | PlanFolder,
     values: PublishedValues,
     progress: ProgressCallback | None,
     probe: ProbeFunction | None,
 ) -> Iterator[Cell]:
-    folder = read_plan_folder(path)
+    folder = restarts if isinstance(restarts, PlanFolder) else confine_plan(read_plan_folder(restarts))
     all_judgements = load_judgements(folder, progress)
     yield from compute_finding_cells(all_judgements, values)
     for judgements in all_judgements:
@@ -362,6 +365,7 @@ def train_and_compute(
     ratings: str | Path = "",
     train: bool = False,
     quick: bool = False,
+    allow: Sequence[str] = (),
     engine: str | Engine = "local",
     progress: ProgressCallback | None = None,
     **training: Any,
@@ -375,16 +379,19 @@ def train_and_compute(
         ratings: A file of human ratings, for the validation.
         train: Whether to train the paper's plan.
         quick: Whether to train a plan for two cores, which needs nothing else.
+        allow: What the plans in the folders may open besides these, see ``TrustBoundary``.
         engine: Where the models are scored.
         progress: Called with the progress of training and scoring.
         training: The options of ``npi_training.train_study_classifiers``.
     """
+    # Before a training of hours. The plan that is trained now is the user's own.
+    folders = [confine_plan(read_plan_folder(path), allow) for path in restarts]
     if train or quick:
         models, folder = train_study_classifiers(
             "quick" if quick else "full", models, suite=suite, progress=progress, **training
         )
-        restarts = [*restarts, folder]
-    return cells(models, restarts=restarts, suite=suite, ratings=ratings, engine=engine, progress=progress)
+        folders.append(read_plan_folder(folder))
+    return cells(models, restarts=folders, suite=suite, ratings=ratings, engine=engine, progress=progress)
 
 
 _ANY_TRAINING = ("train", "quick")
@@ -394,6 +401,12 @@ PAPER = Paper(
     tables=_TABLE_ORDER,
     options=(
         RESTARTS,
+        StudyOption(
+            "allow",
+            list[str],
+            "What the plan of such a folder may open outside it: hub, plugin:NAME or a path; repeatable.",
+            requires=("restarts",),
+        ),
         StudyOption("suite", str, "A file of sentences, in place of the published ones."),
         StudyOption("ratings", Path, "Human ratings from 1 to 6: a table with a row for each answer."),
         StudyOption("train", bool, "Train the paper's classifiers first, into --out; resumes if stopped."),

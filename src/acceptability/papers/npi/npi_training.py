@@ -7,7 +7,7 @@ one, and on all. The paper does not print epochs, learning rates or batch sizes;
 ``run_plan`` trains every classifier into a folder of its own, ``DIR/MODEL/CONFIGURATION/KIND-SEED``, and scores the
 test sentences with it, where CONFIGURATION is ``other``, ``one/ENVIRONMENT``, ``all-but/ENVIRONMENT`` or ``all``.
 Completed classifiers are skipped and scores are stored, so that an interrupted plan resumes. ``DIR/plan.json`` records
-the models, for ``acceptability study npi --restarts DIR``.
+the models, for ``acceptability study npi --restarts DIR``; such a folder may come from a stranger (``confine_plan``).
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ from typing import Any, Literal
 from acceptability.api.scoring import ProgressCallback, score
 from acceptability.errors import ModelError, SpecError, TrainError
 from acceptability.papers import adapt_progress
+from acceptability.papers.confinement import check_references, confine_model, confine_suite
 from acceptability.papers.npi.npi_data import ENVIRONMENT, load_npi_data
-from acceptability.paths import home_folder
+from acceptability.paths import TrustBoundary, home_folder
+from acceptability.probing.representations import GLOVE_PREFIX
 from acceptability.suites import load_suite
 from acceptability.train.checkpoint import atomic_write
 from acceptability.train.classifiers.configurations import (
@@ -420,7 +422,7 @@ def read_plan_folder(path: str | Path) -> PlanFolder:
     try:
         plan = json.loads(file.read_text(encoding="utf-8"))
         models = tuple(_read_model(fields) for fields in plan["models"])
-        return PlanFolder(Path(path).resolve(), plan["suite"], plan["restarts"], models)
+        return PlanFolder(Path(path).resolve(), str(plan["suite"]), int(plan["restarts"]), models)
     # TypeError: ``PlannedModel`` does not know a key of the file, which another version wrote.
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ModelError(
@@ -428,9 +430,39 @@ def read_plan_folder(path: str | Path) -> PlanFolder:
         ) from error
 
 
+def confine_plan(folder: PlanFolder, allow: Sequence[str] = ()) -> PlanFolder:
+    """Return a plan that names only what its folder holds, suites of the catalog, named models, and what is allowed.
+
+    Args:
+        folder: The folder, which may come from a stranger, with its plan.
+        allow: What the plan may name besides, see ``TrustBoundary``.
+    """
+    boundary = TrustBoundary(folder.path / PLAN_FILE, allow)
+    suite = confine_suite(boundary, folder.suite) if folder.suite else ""
+    return replace(
+        folder, suite=suite, models=tuple(_confine_planned_model(boundary, folder, model) for model in folder.models)
+    )
+
+
+def _confine_planned_model(boundary: TrustBoundary, folder: PlanFolder, model: PlannedModel) -> PlannedModel:
+    # The name is a path: that of the model's classifiers.
+    boundary.check_path(str(folder.path / model.name))
+    check_references(boundary, folder.path / model.name)
+    vectors, start = model.options.get("vectors", ""), model.start
+    options = {**model.options, "vectors": boundary.confine_path(str(vectors))} if vectors else model.options
+    if start.startswith(GLOVE_PREFIX):
+        start = GLOVE_PREFIX + boundary.confine_path(start.removeprefix(GLOVE_PREFIX))
+    return replace(model, options=options, start=confine_model(boundary, start) if start else "")
+
+
 def _read_model(fields: dict[str, Any]) -> PlannedModel:
     """Return a model of ``plan.json``, with the present names of its options."""
     model = PlannedModel(**fields)
+    # Names become paths, and the file may be anybody's.
+    if not all(isinstance(text, str) for text in (model.name, model.kind, model.start)):
+        raise TypeError(f"the name, the kind and the start of a model are texts, not {fields}")
+    if not all(isinstance(options, dict) for options in (model.options, model.by_kind)):
+        raise TypeError(f"options and by_kind of a model are tables, not {fields}")
     by_kind = {kind: rename_stored_options(model.kind, options) for kind, options in model.by_kind.items()}
     return replace(model, options=rename_stored_options(model.kind, model.options), by_kind=by_kind)
 
