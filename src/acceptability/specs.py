@@ -53,6 +53,19 @@ def parse_signature(signature: str) -> dict[str, str]:
     return parsed
 
 
+SHORT_DIGITS = 8
+"""The length of the short form of a signature: enough to tell the results of one user apart."""
+
+
+def shorten_signature(signature: str) -> str:
+    """Return the short form of a signature: the first hexadecimal digits of its SHA-256.
+
+    >>> shorten_signature("PBC()|suite:mine|n:12")
+    '9da089c3'
+    """
+    return hashlib.sha256(signature.encode("utf-8", "surrogatepass")).hexdigest()[:SHORT_DIGITS]
+
+
 def to_current_kind(model: str) -> str:
     """Return the spec or signature of a model with the present name of its kind.
 

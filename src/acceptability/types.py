@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -230,6 +231,20 @@ class Suite:
 
     def __repr__(self) -> str:
         return f"Suite({self.name!r}, {len(self.sentences)} sentences, {len(self.contrasts)} contrasts)"
+
+
+def split_part_name(name: str) -> tuple[str, dict[str, str]]:
+    """Return the name of a suite, and the values of tags that ``Suite.filter`` chose a part of it by.
+
+    >>> split_part_name("blimp[phenomenon=npi,item=1]")
+    ('blimp', {'phenomenon': 'npi', 'item': '1'})
+    """
+    base, bracket, description = name.removesuffix("]").partition("[")
+    if not (bracket and name.endswith("]") and "=" in description):
+        return name, {}
+    # Values of tags may contain commas: one that no name of a tag follows belongs to the value before it.
+    pairs = (part.partition("=") for part in re.split(r",(?=[^,=]+=)", description))
+    return base, {tag: value for tag, _, value in pairs}
 
 
 def _serialize_sentence(sentence: Sentence) -> str:

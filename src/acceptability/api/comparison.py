@@ -111,13 +111,15 @@ class SignificanceTest:
         if not 0 <= self.draws <= MAX_RESAMPLES:
             raise MeasureError(f"draws is {self.draws}; expected a whole number from 0 to {MAX_RESAMPLES:,}")
 
-    @property
-    def signature(self) -> str:
-        """The test and its parameters, for signatures."""
+    def sign(self, measure: Measure) -> str:
+        """Return the test of a measure and its parameters, for signatures."""
         if not self.draws:
             return "none"
+        # A mean of rows is tested by the signs of their differences; all else by swapping rows, on a common scale.
+        scheme = "sign-flip" if measure.mean_of else "swap,standardised"
         resampling = self.bootstrap
-        return f"permutation(draws={self.draws},by={resampling.by or 'row'},seed={resampling.seed})"
+        drawn = f"draws={self.draws},by={resampling.by or 'row'},seed={resampling.seed}"
+        return f"permutation({scheme},two-sided,{drawn})"
 
 
 def compare(
@@ -345,6 +347,11 @@ def _empty_comparison(
     fields["model"] += f" minus {second.signature or second.model}"
     # The number of rows alone would not show that some of each model's rows are missing from the comparison.
     fields |= {"rows": shared} if shared else {}
+    # Rows of both models are resampled together.
+    fields["ci"] = fields["ci"] if fields["ci"] == "none" else f"paired {fields['ci']}"
+    fields["test"] = significance.sign(measure)
+    if not significance.bootstrap.by and _mcnemar_of_rows(measure, *units):
+        fields["mcnemar"] = "exact"
     return Comparison(
         repr(measure),
         suite.name,
@@ -353,7 +360,7 @@ def _empty_comparison(
         f"{second.model} {second.reduction}".strip(),
         *(None, None, None, None, None),
         len(units[0]),
-        build_signature(repr(measure), fields | {"test": significance.signature}),
+        build_signature(repr(measure), fields),
         units,
     )
 
@@ -431,7 +438,14 @@ def _mcnemar_of_rows(measure: Measure, first: Units, second: Units) -> McNemar |
 def _correct_p_values(comparisons: Sequence[Comparison]) -> Iterator[Comparison]:
     ps = [comparison.p for comparison in comparisons]
     for comparison, holm_p, bh_p in zip(comparisons, holm(ps), benjamini_hochberg(ps), strict=True):
-        yield replace(comparison, holm=holm_p, benjamini_hochberg=bh_p)
+        fields = parse_signature(comparison.signature) | {"correction": _sign_correction(ps)}
+        signature = build_signature(fields.pop("measure"), fields)
+        yield replace(comparison, holm=holm_p, benjamini_hochberg=bh_p, signature=signature)
+
+
+def _sign_correction(ps: Sequence[float | None]) -> str:
+    """Return the corrections of p values and the number of tests that they are for, for signatures."""
+    return f"holm,benjamini-hochberg(tests={sum(p is not None for p in ps)})"
 
 
 def _macro_average(
@@ -447,6 +461,8 @@ def _macro_average(
     interval = Interval() if undefined_groups else bootstrap_macro_difference(measure, parts, significance.bootstrap)
     n = sum(comparison.n for comparison in comparisons)
     fields = parse_signature(comparisons[0].signature) | {"group": f"macro({by})", "n": str(n), "test": "none"}
+    # Only the groups are tested.
+    fields = {key: value for key, value in fields.items() if key not in ("mcnemar", "correction")}
     template = comparisons[0]
     return Comparison(
         template.measure,
@@ -645,6 +661,19 @@ class ScoreCorrelation:
         return vars(self) | {"notes": "; ".join(self.notes)}
 
 
+# As stats.correlations computes them, with what differs between the kinds.
+_CORRELATION_INTERVALS = {
+    "pearson": "fisher-z(0.95,se=1/sqrt(n-3))",
+    "spearman": "fisher-z(0.95,se=sqrt((1+r^2/2)/(n-3)))",
+    "kendall": "fisher-z(0.95,se=sqrt(.437/(n-4)))",
+}
+_CORRELATION_TESTS = {
+    "pearson": "t(n-2),two-sided",
+    "spearman": "t(n-2) of ranks,two-sided",
+    "kendall": "tau-b(exact if few and untied, else normal),two-sided",
+}
+
+
 def correlate(
     suite: Suite | str, scores: Sequence[Scores], *, of: str = "scores", kind: str = "pearson"
 ) -> list[ScoreCorrelation]:
@@ -669,6 +698,9 @@ def correlate(
         "suite": suite.signature,
         "models": " and ".join(model_scores.signature or model_scores.model for model_scores in scores),
         "n": str(n),
+        "ci": _CORRELATION_INTERVALS[kind],
+        "test": _CORRELATION_TESTS[kind],
+        "correction": _sign_correction(ps),
         "acceptability": __version__,
     }
     signature = build_signature(format_spec("correlate", {"of": of, "kind": kind}), fields)

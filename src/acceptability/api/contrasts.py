@@ -261,6 +261,7 @@ def evaluate_contrasts(
     tag_groups = group_contrasts(target, by, cutoffs=cutoff_values, bootstrap=resampling)[1:] if by else []
     ungrouped = sum(by not in contrast.tags for contrast in target.suite.contrasts) if by else 0
     fields = {"suite": target.suite.signature, "model": target.scores.signature, "multi_token": str(multi_token)}
+    fields |= {"by": by} if by else {}
     signature = build_signature(
         "contrasts", fields | {"cutoffs": cutoffs, "ci": resampling.signature, "acceptability": __version__}
     )

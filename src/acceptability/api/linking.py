@@ -162,6 +162,10 @@ def fit_morcela(
                 "reduction": reduction.signature,
                 "ratings": "z as given" if ratings_are_z(suite) else "standardised(ddof=0)",
                 "n": str(len(ids)),
+                # A mean over folds, each fitted on the others, has neither an interval nor a test.
+                "folds": f"{folds}(by={group or 'row'},sorted,shuffled,seed={seed},mean r within folds)",
+                "ci": "none",
+                "test": "none",
                 "acceptability": __version__,
             },
         ),

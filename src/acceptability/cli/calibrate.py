@@ -19,6 +19,8 @@ from acceptability.cli.console import (
     record_run,
     show_progress,
 )
+from acceptability.store.runs import RunInputs, SuiteInput
+from acceptability.suites import load_suite
 
 
 def command(
@@ -43,8 +45,11 @@ def command(
 ) -> None:
     """Measure the calibration of a classifier, before and after its probabilities are recalibrated."""
     runner = load_cli_engine(engine, address)
+    measured, fitted_on = load_suite(on), load_suite(fit) if fit else None
     with show_progress() as progress:
-        calibration = calibrate(on, model, fit=fit, method=method, bins=bins, engine=runner, progress=progress)
+        calibration = calibrate(
+            measured, model, fit=fitted_on, method=method, bins=bins, engine=runner, progress=progress
+        )
     if as_json:
         print_json(calibration.to_dict())
     else:
@@ -54,7 +59,8 @@ def command(
         )
     for line in _describe(calibration):
         print_message(line)
-    record_run("calibrate", list(calibration.rows()), [calibration.signature])
+    given = [SuiteInput(suite, name) for suite, name in ((measured, on), (fitted_on, fit)) if suite and name]
+    record_run("calibrate", list(calibration.rows()), [calibration.signature], inputs=RunInputs(given, [model]))
 
 
 def _iter_error_rows(calibration: Calibration) -> Iterator[dict[str, object]]:

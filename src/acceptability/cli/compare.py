@@ -44,6 +44,7 @@ from acceptability.cli.console import (
     load_cli_engine,
     load_cli_suite,
     make_bootstrap,
+    make_suite_input,
     print_json,
     print_message,
     print_rows,
@@ -55,6 +56,7 @@ from acceptability.cli.console import (
 )
 from acceptability.cli.report import ReportFileOption, check_report, write_run_report
 from acceptability.report.terminal import build_comparison_table, build_correlation_table
+from acceptability.store.runs import RunInputs
 from acceptability.text.io import check_rows_file, write_spreadsheet
 
 OptionalModelsOption = Annotated[
@@ -137,8 +139,9 @@ def command(
         discordant_rows = collect_discordant_rows(loaded, measures, all_scores)
         write_spreadsheet(pairs, discordant_rows, header=DISCORDANT_COLUMNS)
         print_message(f"{len(discordant_rows)} contrasts that only one of the two models gets right: {pairs}")
-    signatures = [comparison.signature for comparison in comparisons if not comparison.group]
-    run = record_run("compare", rows, signatures, collect_compared_units(comparisons))
+    inputs = RunInputs([make_suite_input(whole, suite, columns, marks)], model or (), sources.files, sources.columns)
+    signatures = [comparison.signature for comparison in comparisons]
+    run = record_run("compare", rows, signatures, collect_compared_units(comparisons), inputs)
     write_run_report(report, run, [loaded])
 
 
@@ -185,7 +188,8 @@ def correlate_command(
         # All correlations are over the same rows, and share their notes and signature.
         for line in (*correlations[0].notes, correlations[0].signature):
             print_message(line)
-    record_run("correlate", rows, [correlations[0].signature])
+    inputs = RunInputs([make_suite_input(whole, suite, columns, marks)], model or (), sources.files, sources.columns)
+    record_run("correlate", rows, [correlations[0].signature], inputs=inputs)
 
 
 def _read_score_columns(texts: Sequence[str] | None) -> list[dict[str, str]]:
@@ -237,7 +241,10 @@ def link_command(
         for fit in fits.values():
             for line in (*fit.notes, f'score other suites with --reduce "{fit.reduction!r}"', fit.signature):
                 print_message(line)
-    record_run("link", rows, [fit.signature for fit in fits.values()])
+    # The table of unigrams is a file, unless it is one of wordfreq's.
+    files = [Path(unigrams)] if Path(unigrams).is_file() else []
+    inputs = RunInputs([make_suite_input(loaded, suite, columns)], model, files)
+    record_run("link", rows, [fit.signature for fit in fits.values()], inputs=inputs)
 
 
 def _format_link_cell(cell: object) -> object:

@@ -25,9 +25,9 @@ from acceptability.engine import load_engine
 from acceptability.errors import SpecError, escape_control_chars, to_one_line
 from acceptability.protocols import Engine
 from acceptability.report.terminal import add_row, make_titled_table, to_plain_text
-from acceptability.specs import format_spec, parse_spec
+from acceptability.specs import format_spec, parse_signature, parse_spec, shorten_signature
 from acceptability.stats.bootstrap import Bootstrap
-from acceptability.store.runs import RunRow, SavedRun, save_run
+from acceptability.store.runs import RunInputs, RunRow, SavedRun, SuiteInput, save_run
 from acceptability.suites import load_suite
 from acceptability.suites.notation import read_marks
 from acceptability.types import Suite
@@ -248,8 +248,21 @@ def make_bootstrap(resamples: int, by: str, seed: int, method: str = "percentile
     return Bootstrap(resamples=resamples, by=by, seed=seed, method=method)
 
 
+def make_suite_input(suite: Suite, name: str, columns: str | None = None, marks: str | None = None) -> SuiteInput:
+    """Return a suite with the options that it was loaded by, for the record of a run."""
+    return SuiteInput(suite, name, read_columns(columns), read_marks(marks) if marks else {})
+
+
+# As many as are read at a glance; of more results, `reproduce latest` computes all.
+_MAX_SHORT_FORMS = 6
+
+
 def record_run(
-    command: str, rows: Sequence[RunRow], signatures: Iterable[str], units: Iterable[RunRow] = ()
+    command: str,
+    rows: Sequence[RunRow],
+    signatures: Iterable[str],
+    units: Iterable[RunRow] = (),
+    inputs: RunInputs | None = None,
 ) -> SavedRun:
     """Save the results of a command as a run, print where, and return the run.
 
@@ -258,9 +271,15 @@ def record_run(
         rows: The results.
         signatures: The signatures of the results.
         units: The rows that the results are computed from.
+        inputs: What the command was given.
     """
-    run = save_run(command, join_arguments(), rows, units, signatures)
+    run = save_run(command, join_arguments(), rows, units, signatures, inputs)
     print_message(f"run {run.id} saved in {run.folder}")
+    # In the order of the signatures above, of which those of groups are not printed.
+    shown = [signature for signature in run.signatures if "group" not in parse_signature(signature)]
+    forms = list(dict.fromkeys(map(shorten_signature, shown)))
+    if forms and len(forms) <= _MAX_SHORT_FORMS:
+        print_message(f"short forms for `acceptability reproduce`: {', '.join(forms)}")
     return run
 
 

@@ -22,6 +22,7 @@ from acceptability.cli.console import (
     load_cli_engine,
     load_cli_suite,
     make_bootstrap,
+    make_suite_input,
     print_json,
     print_message,
     print_rows,
@@ -31,6 +32,7 @@ from acceptability.cli.console import (
 from acceptability.measures.target_contrast import GRADES, LEARNING_CLASSES
 from acceptability.models import set_spec_dtype
 from acceptability.report.terminal import format_number
+from acceptability.store.runs import RunInputs
 from acceptability.suites.targets import count_exclusions
 from acceptability.types import Result
 
@@ -87,7 +89,8 @@ def command(
         _print_tables(evaluation)
         for line in (*evaluation.ungrouped_notes, evaluation.signature):
             print_message(line)
-    record_run("contrasts", evaluation.rows(), [evaluation.signature], list(evaluation.target.rows()))
+    inputs = RunInputs([make_suite_input(loaded, suite, columns, marks)], [model])
+    record_run("contrasts", evaluation.rows(), [evaluation.signature], list(evaluation.target.rows()), inputs)
 
 
 def _print_tables(evaluation: ContrastEvaluation) -> None:

@@ -19,7 +19,7 @@ from acceptability.cli.console import (
 from acceptability.cli.report import write_run_report
 from acceptability.models import list_named_models
 from acceptability.report.terminal import build_group_table, build_result_table, collect_footnotes
-from acceptability.store.runs import collect_unit_rows
+from acceptability.store.runs import RunInputs, SuiteInput, collect_unit_rows
 from acceptability.suites import load_suite
 from acceptability.text.io import check_writable
 
@@ -66,5 +66,6 @@ def command(
         for note in collect_footnotes(overall):
             print_message(note)
     signatures = [result.signature for result in results]
-    run = record_run("demo", [result.row() for result in results], signatures, collect_unit_rows(results))
+    inputs = RunInputs([SuiteInput(suite, "starter")], names)
+    run = record_run("demo", [result.row() for result in results], signatures, collect_unit_rows(results), inputs)
     write_run_report(page, run, [suite], title="How well do these models know English?", lead=_LEAD)

@@ -31,6 +31,7 @@ from acceptability.cli.console import (
     load_cli_engine,
     load_cli_suite,
     make_bootstrap,
+    make_suite_input,
     print_json,
     print_message,
     print_table,
@@ -42,7 +43,7 @@ from acceptability.cli.console import (
 from acceptability.cli.report import ReportFileOption, check_report, write_run_report
 from acceptability.models import set_spec_dtype
 from acceptability.report.terminal import build_result_table, collect_footnotes
-from acceptability.store.runs import collect_unit_rows
+from acceptability.store.runs import RunInputs, collect_unit_rows
 from acceptability.types import Result
 
 
@@ -84,7 +85,10 @@ def command(
     print_results(results, as_json)
     rows, signatures = [result.row() for result in results], [result.signature for result in results]
     # Saved before the report is written, so that a failing report loses no results.
-    run = record_run("evaluate", rows, signatures, collect_unit_rows(results))
+    inputs = RunInputs(
+        [make_suite_input(one, name, columns, marks) for one, name in zip(loaded, suites, strict=True)], model
+    )
+    run = record_run("evaluate", rows, signatures, collect_unit_rows(results), inputs)
     write_run_report(report, run, loaded)
 
 
@@ -113,17 +117,22 @@ def measure_command(
     as_json: JsonOption = False,
 ) -> None:
     """Measure scores from a file on a suite; no model is run."""
+    loaded = load_cli_suite(suite, suite_columns)
+    score_columns = [read_columns(text) for text in columns or [""]]
     results = measure_file(
-        load_cli_suite(suite, suite_columns),
+        loaded,
         scores,
         measure or (),
-        columns=[read_columns(text) for text in columns or [""]],
+        columns=score_columns,
         by=by,
         bootstrap=make_bootstrap(resamples, resample_by, seed, interval),
         partial=partial,
         where=read_where(where),
     )
     print_results(results, as_json)
+    inputs = RunInputs([make_suite_input(loaded, suite, suite_columns)], files=[scores], columns=score_columns)
+    rows, signatures = [result.row() for result in results], [result.signature for result in results]
+    record_run("measure", rows, signatures, collect_unit_rows(results), inputs)
 
 
 def print_results(results: Sequence[Result], as_json: bool) -> None:

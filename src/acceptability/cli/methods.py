@@ -18,6 +18,7 @@ from acceptability.cli.console import (
     SuiteColumnsOption,
     load_cli_suite,
     make_bootstrap,
+    make_suite_input,
     print_json,
     print_message,
     print_rows,
@@ -26,6 +27,7 @@ from acceptability.cli.console import (
 )
 from acceptability.cli.probe import CsvOption, FactorsOption, LimitOption
 from acceptability.papers.npi.five_methods import MethodCell, plan_methods, run_five_methods
+from acceptability.store.runs import RunInputs
 from acceptability.text.io import check_rows_file, write_spreadsheet
 
 
@@ -57,10 +59,12 @@ def command(
     # A file that cannot be written must be reported before the models run.
     if csv:
         check_rows_file(csv)
+    loaded = load_cli_suite(suite, columns, marks)
+    others = {name: load_cli_suite(name) for name in (cloze, probe_on) if name}
     plan = plan_methods(
-        load_cli_suite(suite, columns, marks),
-        cloze_suite=load_cli_suite(cloze) if cloze else None,
-        probing_suite=load_cli_suite(probe_on) if probe_on else None,
+        loaded,
+        cloze_suite=others[cloze] if cloze else None,
+        probing_suite=others[probe_on] if probe_on else None,
         factors=factor or (),
         by=by,
         layer=layer,
@@ -77,7 +81,10 @@ def command(
         print_json(rows)
     else:
         _print_cells(cells)
-    record_run("methods", rows, [cell.signature for cell in cells if cell.signature])
+    given = [make_suite_input(loaded, suite, columns, marks)]
+    given += [make_suite_input(other, name) for name, other in others.items()]
+    signatures = [cell.signature for cell in cells if cell.signature]
+    record_run("methods", rows, signatures, inputs=RunInputs(given, model))
 
 
 def _print_cells(cells: Sequence[MethodCell]) -> None:

@@ -14,6 +14,7 @@ from acceptability.cli.console import (
     ResamplesOption,
     SuiteColumnsOption,
     load_cli_suite,
+    make_suite_input,
     print_json,
     print_message,
     print_rows,
@@ -23,6 +24,7 @@ from acceptability.cli.console import (
 from acceptability.errors import SpecError
 from acceptability.probing import MAJORITY, ProbeScore, probe_encoders
 from acceptability.report.terminal import format_number
+from acceptability.store.runs import RunInputs
 from acceptability.text.io import check_rows_file, write_spreadsheet
 
 LimitOption = Annotated[
@@ -102,7 +104,8 @@ def command(
         print_json(rows)
     else:
         _print_scores(scores)
-    record_run("probe", rows, [probe_score.signature for probe_score in scores])
+    inputs = RunInputs([make_suite_input(loaded, suite, columns, marks)], model or ())
+    record_run("probe", rows, [probe_score.signature for probe_score in scores], inputs=inputs)
 
 
 def _parse_layers(text: str) -> list[int] | None:

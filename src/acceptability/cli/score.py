@@ -22,6 +22,7 @@ from acceptability.cli.console import (
     SuiteColumnsOption,
     load_cli_engine,
     load_cli_suite,
+    make_suite_input,
     print_data,
     print_json,
     print_message,
@@ -30,6 +31,7 @@ from acceptability.cli.console import (
 )
 from acceptability.errors import ReportError, SpecError
 from acceptability.models import set_spec_dtype
+from acceptability.store.runs import RunInputs
 from acceptability.text.io import check_writable, write_table
 
 _SUFFIXES = (".csv", ".tsv", ".jsonl")
@@ -90,7 +92,8 @@ def command(
             differences = compare_precisions(loaded, model, reduce, progress=progress)
         for difference in differences:
             print_message(_describe_difference(difference))
-    record_run("score", scores.rows, [scores.signature])
+    inputs = RunInputs([make_suite_input(loaded, suite, columns, marks)], [model])
+    record_run("score", scores.rows, [scores.signature], inputs=inputs)
 
 
 def _check_out(out: Path) -> None:

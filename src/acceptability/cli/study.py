@@ -42,7 +42,7 @@ from acceptability.cli.report import check_report, write_run_report
 from acceptability.papers import Paper, StudyOption, evaluate_study, study
 from acceptability.papers.cells import Cell
 from acceptability.report.terminal import build_cell_table, describe_agreement
-from acceptability.store.runs import collect_unit_rows
+from acceptability.store.runs import RunInputs, SuiteInput, collect_unit_rows
 from acceptability.text.io import check_rows_file, write_spreadsheet
 
 ModelOption = Annotated[
@@ -106,7 +106,9 @@ def run_study(
     print_results(evaluated.results, as_json)
     signatures = [result.signature for result in evaluated.results]
     rows = [result.row() for result in evaluated.results]
-    run = record_run("study", rows, signatures, collect_unit_rows(evaluated.results))
+    given = map(SuiteInput, evaluated.suites, evaluated.suite_names)
+    inputs = RunInputs(list(given), evaluated.models)
+    run = record_run("study", rows, signatures, collect_unit_rows(evaluated.results), inputs)
     write_run_report(report, run, evaluated.suites, title=evaluated.title)
 
 

@@ -12,7 +12,7 @@ calls the ``open_model`` of its module:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -21,12 +21,13 @@ from pathlib import Path
 from weakref import WeakValueDictionary
 
 from acceptability import registry
-from acceptability.errors import MissingExtra, SpecError, UnknownName
+from acceptability.errors import MissingExtra, ModelError, SpecError, UnknownName
 from acceptability.models.files import is_importable
+from acceptability.models.signed_specs import iter_signed_locations, split_signed_location
 from acceptability.protocols import Model, complete_model
 from acceptability.specs import format_spec, parse_model_spec
 
-__all__ = ["default_model", "list_named_models", "load_model", "set_spec_dtype"]
+__all__ = ["default_model", "find_signed_spec", "list_named_models", "load_model", "set_spec_dtype"]
 
 _NEURAL_MODULES = ("torch", "transformers", "tokenizers", "safetensors")
 _EMBEDDED_FOLDER = Path(__file__).parents[1] / "embedded"
@@ -35,8 +36,13 @@ _EMBEDDED_FOLDER = Path(__file__).parents[1] / "embedded"
 _loaded_models: WeakValueDictionary[tuple[str, str], Model] = WeakValueDictionary()
 
 
-def load_model(name: str) -> Model:
-    """Return the model of a spec or name; its weights are loaded on first use, and once while it is in use.
+def load_model(name: str, *, look_in: Sequence[Path] = ()) -> Model:
+    """Return the model of a spec, name or signature; its weights are loaded on first use, and once while it is in use.
+
+    Args:
+        name: The spec or name. The files of a signature, such as ``ngram:trigram@5732531b85a8(eos=False)``, are looked
+            for in the current folder, among the models of packages, in ``look_in`` and on the Hugging Face Hub.
+        look_in: Further folders in which they may lie.
 
     >>> load_model("uniform").signature
     'uniform(vocabulary=50000)'
@@ -54,10 +60,61 @@ def load_model(name: str) -> Model:
         known = [*registry.names("model"), *named_models]
         hint = "`acceptability models` lists the kinds of models and the named models."
         raise UnknownName("model", name if not location else kind, known, hint=hint) from None
-    # A model of a plug-in need not inherit from Model: it gets the defaults of what it leaves out.
-    model = complete_model(registry.call_factory(open_model, name, [location], options))
+    if kind == "prompted" and look_in:
+        # Its location is the signature of the model that is prompted, whose files may lie there too.
+        location = find_signed_spec(location, look_in=look_in)
+    if split_signed_location(location):
+        model, _ = _open_signed(open_model, name, location, options, look_in)
+    else:
+        model = _open(open_model, name, location, options)
     # The signature is part of the key: if the files have changed since, it is another model.
     return _loaded_models.setdefault((name, model.signature), model)
+
+
+_OpenModel = Callable[..., object]
+
+
+def _open(open_model: _OpenModel, name: str, location: str, options: Mapping[str, object]) -> Model:
+    # A model of a plug-in need not inherit from Model: it gets the defaults of what it leaves out.
+    return complete_model(registry.call_factory(open_model, name, [location], options))
+
+
+def find_signed_spec(name: str, *, look_in: Sequence[Path] = ()) -> str:
+    """Return the spec, with the path of its files, of the model that a signature names; any other spec as it is.
+
+    Args:
+        name: The signature of a model, which is a spec without a path.
+        look_in: Folders in which its files may lie.
+    """
+    kind, location, options = parse_model_spec(name)
+    if kind == "prompted":
+        found = find_signed_spec(location, look_in=look_in)
+    elif kind in registry.names("model") and split_signed_location(location):
+        _, found = _open_signed(registry.find("model", kind), name, location, options, look_in)
+    else:
+        return name
+    return format_spec(f"{kind}:{found}", options)
+
+
+def _open_signed(
+    open_model: _OpenModel, name: str, location: str, options: Mapping[str, object], look_in: Sequence[Path]
+) -> tuple[Model, str]:
+    """Return the model of a signature and where it was found, in the first place that has files of this content."""
+    named_models = [model.make_spec() for model in list_named_models().values() if model.is_installed()]
+    packaged = [Path(parse_model_spec(spec)[1]) for spec in named_models]
+    kind, problems = name.partition(":")[0], []
+    for candidate in iter_signed_locations(kind, location, packaged=packaged, look_in=look_in):
+        try:
+            return _open(open_model, name, candidate, options), candidate
+        # A file of the same name and another content; the next place may have the right one.
+        except ModelError as error:
+            problems.append(error)
+    if problems:
+        raise problems[0]
+    raise ModelError(
+        f"{kind}:{location}: no file or folder of this name and content is in the current folder"
+        f"{''.join(f', in {folder}' for folder in look_in)} or among the models of packages"
+    )
 
 
 def set_spec_dtype(name: str, dtype: str) -> str:

@@ -179,11 +179,13 @@ _NUMBERS = ("resamples", "seed")
 
 @dataclass(frozen=True)
 class EvaluatedStudy:
-    """A user's own study with its results."""
+    """A user's own study with its results, and the names of its suites and models as they were opened."""
 
     title: str
     suites: tuple[Suite, ...]
     results: tuple[Result, ...]
+    suite_names: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
 
 
 def evaluate_study(
@@ -211,7 +213,8 @@ def evaluate_study(
         seed=description.get("seed", 0),
         method=description.get("interval", "percentile"),
     )
-    suites = tuple(load_suite(name) for name in dict.fromkeys(description["suites"]))
+    names = tuple(dict.fromkeys(description["suites"]))
+    suites = tuple(map(load_suite, names))
     results = evaluate_suites(
         suites,
         description["models"],
@@ -223,7 +226,8 @@ def evaluate_study(
         engine=engine,
         progress=progress,
     )
-    return EvaluatedStudy(description.get("title", file.stem), suites, tuple(results))
+    title = description.get("title", file.stem)
+    return EvaluatedStudy(title, suites, tuple(results), names, tuple(description["models"]))
 
 
 def read_study(file: Path, *, allow: Sequence[str] = ()) -> dict[str, Any]:

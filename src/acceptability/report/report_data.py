@@ -19,7 +19,7 @@ from acceptability.api.scoring import SuiteQueries
 from acceptability.errors import AcceptabilityError, ReportError, UnknownName, shorten
 from acceptability.paths import home_folder
 from acceptability.specs import parse_signature
-from acceptability.store.runs import runs_folder
+from acceptability.store.runs import find_part, load_input_suite, runs_folder
 from acceptability.store.scores import ScoreStore
 from acceptability.suites import find_entries, load_suite
 from acceptability.suites.catalog import is_plugin_suite
@@ -81,7 +81,7 @@ _UNIT_COLUMNS = ("suite", "measure", "model", "unit")
 
 @dataclass(frozen=True)
 class RunMetadata:
-    """The metadata of a run.
+    """The metadata of a run, with its folder and what its command was given, if it was saved.
 
     Args:
         is_own: Whether it is one of the user's own runs, whose command line may name files to be read again.
@@ -94,6 +94,12 @@ class RunMetadata:
     version: str = ""
     signatures: tuple[str, ...] = ()
     is_own: bool = False
+    folder: Path | None = None
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+
+    def load_suite(self, signature: str) -> Suite | None:
+        """Return the suite of a signature among those that the run was given; None if it has none."""
+        return load_input_suite(self.folder, self.inputs, signature) if self.folder else None
 
 
 @dataclass(frozen=True)
@@ -205,8 +211,11 @@ def _read_source(source: str) -> tuple[RunMetadata, list[Row], list[Row]]:
     signatures = run_content.get("signatures", [])
     if not isinstance(signatures, list) or not all(isinstance(signature, str) for signature in signatures):
         raise _make_damage_error(source, "signatures", signatures, "a list of texts")
+    inputs = run_content.get("inputs", {})
+    if not isinstance(inputs, dict) or not all(isinstance(suite, dict) for suite in inputs.get("suites", [])):
+        raise _make_damage_error(source, "inputs", inputs, "what the command was given")
     is_own = folder.resolve().parent == runs_folder().resolve()
-    metadata = RunMetadata(**fields, signatures=tuple(signatures), is_own=is_own)
+    metadata = RunMetadata(**fields, signatures=tuple(signatures), is_own=is_own, folder=folder, inputs=inputs)
     return metadata, _read_rows(folder / "results.json"), _read_rows(folder / "units.json")
 
 
@@ -391,22 +400,19 @@ def attach_suites(report_data: ReportData, known_suites: Sequence[Suite] = ()) -
     """Return the data with the suites of its rows; for a suite that is not found, a note is added.
 
     Args:
-        known_suites: Suites that are loaded already. Others are searched for by name in the catalog, and among the
-            arguments of the user's own commands.
+        known_suites: Suites that are loaded already. Others were saved with the run, or are in the catalog; those of
+            older runs are searched for among the arguments of the user's own commands.
     """
     suites: dict[str, Suite] = {}
     notes: list[str] = []
     for name, signature in _find_suite_signatures(report_data).items():
         # A run from a stranger could name any file of the user's, or a data set of the Hub.
         argument_words = [word for run in report_data.runs if run.is_own for word in _split_arguments(run.arguments)]
-        suite = next(
-            (
-                candidate
-                for candidate in _iterate_candidates(name, argument_words, known_suites)
-                # The signature has a hash of the content: a file may have changed since the run.
-                if candidate.signature == signature
-            ),
-            None,
+        suite = next(filter(None, (find_part(known, signature) for known in known_suites)), None)
+        # What the run itself holds comes before any file, which may have changed or gone since.
+        suite = suite or next(filter(None, (run.load_suite(signature) for run in report_data.runs)), None)
+        suite = suite or next(
+            filter(None, (find_part(found, signature) for found in _iterate_candidates(name, argument_words))), None
         )
         if suite is None:
             notes.append(
@@ -433,8 +439,7 @@ def _split_arguments(arguments: str) -> list[str]:
         return []
 
 
-def _iterate_candidates(name: str, argument_words: Iterable[str], known_suites: Sequence[Suite]) -> Iterator[Suite]:
-    yield from known_suites
+def _iterate_candidates(name: str, argument_words: Iterable[str]) -> Iterator[Suite]:
     # The name is from a row, and so perhaps a stranger's too: it may be that of a suite of the catalog, and no path.
     entries = find_entries(name)
     from_catalog = [name] if entries and not any(map(is_plugin_suite, entries)) else []

@@ -33,7 +33,7 @@ from acceptability.errors import AcceptabilityError, StoreError, SuiteError
 from acceptability.paths import home_folder
 from acceptability.serve.model_worker import InterleavingEngine, ServedModels
 from acceptability.serve.security import Limits, check_csrf, check_table
-from acceptability.store.runs import SavedRun, collect_unit_rows, save_run
+from acceptability.store.runs import RunInputs, SavedRun, SuiteInput, collect_unit_rows, save_run
 from acceptability.suites import load_suite
 from acceptability.suites.catalog import is_available, require_entries
 from acceptability.suites.tables import write_jsonl
@@ -341,9 +341,9 @@ def _save_results(job: EvaluationJob, suite: Suite, results: list[Result]) -> Sa
     command = ["evaluate", job.order.suite, *(part for name in job.order.models for part in ("--model", name))]
     command += ["--by", job.order.by] if job.order.by else []
     signatures = [result.signature for result in results]
-    run = save_run(
-        "serve", shlex.join(command), [result.row() for result in results], collect_unit_rows(results), signatures
-    )
+    inputs = RunInputs([SuiteInput(suite, job.order.suite)], job.order.models)
+    rows = [result.row() for result in results]
+    run = save_run("serve", shlex.join(command), rows, collect_unit_rows(results), signatures, inputs)
     # The report of the run needs the sentences, and an uploaded table is found nowhere else.
     write_jsonl(suite, run.folder / SENTENCES_FILE)
     return run

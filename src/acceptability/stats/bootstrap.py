@@ -15,6 +15,7 @@ A proportion whose rows are all 0 or all 1 gets the exact interval of Clopper an
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -83,6 +84,31 @@ class Bootstrap:
         if not self.resamples:
             return "none"
         return f"{self.method}({self.level:g},resamples={self.resamples},by={self.by or 'row'},seed={self.seed})"
+
+
+_SIGNED_BOOTSTRAP = re.compile(
+    r"(?P<method>\w+)\((?P<level>[^,]+),resamples=(?P<resamples>\d+),by=(?P<by>.*),seed=(?P<seed>\d+)\)\Z", re.DOTALL
+)
+
+
+def parse_bootstrap(signature: str) -> Bootstrap:
+    """Return the bootstrap that the signature of a result names in its field ``ci``.
+
+    >>> parse_bootstrap("percentile(0.95,resamples=1000,by=item,seed=0)").by
+    'item'
+    """
+    if signature == "none":
+        return Bootstrap(resamples=0)
+    match = _SIGNED_BOOTSTRAP.match(signature)
+    if match is None:
+        raise MeasureError(f"{signature!r} is no bootstrap: expected METHOD(LEVEL,resamples=N,by=UNIT,seed=N)")
+    return Bootstrap(
+        resamples=int(match["resamples"]),
+        level=float(match["level"]),
+        by="" if match["by"] == "row" else match["by"],
+        seed=int(match["seed"]),
+        method=match["method"],
+    )
 
 
 @dataclass(frozen=True)

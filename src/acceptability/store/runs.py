@@ -1,28 +1,65 @@
 """Saved runs: the results of a command in a folder of their own, as JSON and CSV.
 
-``ACCEPTABILITY_HOME/runs/ID/`` holds ``run.json`` (the command line, the time, the version and the signatures),
-``results`` and ``units`` (the rows that the results are computed from).
+``ACCEPTABILITY_HOME/runs/ID/`` holds ``run.json`` (the command line, the time, the version, the signatures, and what
+the command was given: suites, models and files of scores), ``results`` and ``units`` (the rows that the results are
+computed from), and the sentences and contrasts of a user's own suites, ``suite-1.json.gz`` and so on. Suites of the
+catalog are kept by their names and hashes, since anybody can load them again.
 """
 
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 import os
 import secrets
 import shutil
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from acceptability import __version__
-from acceptability.errors import StoreError
+from acceptability.errors import AcceptabilityError, StoreError, SuiteError
 from acceptability.paths import home_folder
-from acceptability.types import Result, Units
+from acceptability.suites import is_catalog_name, load_suite
+from acceptability.types import Contrast, Result, Sentence, Suite, Tags, Units, split_part_name
 
 RunRow = Mapping[str, object]
+
+# Far above any suite, and below what fills the memory: a folder of a run may come from somebody else.
+_MAX_SUITE_BYTES = 1 << 30
+# What reading and unpacking raise if a file holds something else than a suite.
+_DAMAGE_ERRORS = (OSError, EOFError, zlib.error, ValueError, TypeError, KeyError, IndexError, AttributeError)
+
+
+@dataclass(frozen=True)
+class SuiteInput:
+    """A suite with the name and the options by which a command loaded it."""
+
+    suite: Suite
+    name: str
+    columns: Mapping[str, str] = field(default_factory=dict)
+    marks: Mapping[str, int | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class RunInputs:
+    """What a command was given.
+
+    Args:
+        suites: The suites, with what they were loaded from.
+        models: The specs of models.
+        files: The paths of other files, such as scores and responses.
+        columns: The columns of these files by their meaning, one mapping per reading.
+    """
+
+    suites: Sequence[SuiteInput] = ()
+    models: Sequence[str] = ()
+    files: Sequence[Path] = ()
+    columns: Sequence[Mapping[str, str]] = ()
 
 
 @dataclass(frozen=True)
@@ -37,6 +74,8 @@ class SavedRun:
         version: The version of this package.
         results: The number of results.
         signatures: Their signatures.
+        inputs: What the command was given: ``folder``, the current folder, ``suites``, ``models``, ``files`` and
+            ``columns``; empty for a run of the version before.
     """
 
     id: str
@@ -46,6 +85,7 @@ class SavedRun:
     version: str
     results: int
     signatures: tuple[str, ...]
+    inputs: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def folder(self) -> Path:
@@ -59,7 +99,12 @@ def runs_folder() -> Path:
 
 
 def save_run(
-    command: str, arguments: str, rows: Sequence[RunRow], units: Iterable[RunRow], signatures: Iterable[str]
+    command: str,
+    arguments: str,
+    rows: Sequence[RunRow],
+    units: Iterable[RunRow],
+    signatures: Iterable[str],
+    inputs: RunInputs | None = None,
 ) -> SavedRun:
     """Save the results of a command, and return the run with its new id.
 
@@ -69,13 +114,16 @@ def save_run(
         rows: The results.
         units: The rows that the results are computed from; they are iterated over several times.
         signatures: The signatures of the results.
+        inputs: What the command was given. A user's own suites are saved whole.
     """
+    inputs = inputs or RunInputs()
     now = datetime.now(UTC)
     # In the order of time, and unique: two commands may start in the same microsecond, or a clock may go back.
     name = f"{now:%Y%m%d-%H%M%S-%f}-{command}-{secrets.token_hex(2)}"
-    run = SavedRun(
-        name, command, arguments, now.isoformat(timespec="seconds"), __version__, len(rows), tuple(signatures)
-    )
+    made = now.isoformat(timespec="seconds")
+    own_suites = _number_own_suites(inputs.suites)
+    described = _describe_inputs(inputs, own_suites)
+    run = SavedRun(name, command, arguments, made, __version__, len(rows), tuple(signatures), described)
     # Written under a hidden name and then renamed, so that a killed command leaves no half run that others would list.
     draft = runs_folder() / f".{name}.{os.getpid()}"
     try:
@@ -84,6 +132,8 @@ def save_run(
             out.write(_to_json(dict(vars(run).items()), indent=1))
         _write_rows(draft / "results", rows)
         _write_rows(draft / "units", units)
+        for file, suite in own_suites.items():
+            _write_suite(draft / file, suite)
         draft.rename(run.folder)
     except OSError as error:
         shutil.rmtree(draft, ignore_errors=True)
@@ -114,6 +164,150 @@ def _read_run(path: Path) -> SavedRun:
     if run.id != path.parent.name:
         raise ValueError(f"its id is {run.id!r}")
     return run
+
+
+def _number_own_suites(given: Sequence[SuiteInput]) -> dict[str, Suite]:
+    """Return the suites that are not in the catalog, by the names of the files that they are saved in."""
+    own = [suite_input.suite for suite_input in given if not is_catalog_name(suite_input.name)]
+    return {f"suite-{number}.json.gz": suite for number, suite in enumerate(own, start=1)}
+
+
+def _describe_inputs(inputs: RunInputs, own_suites: Mapping[str, Suite]) -> dict[str, Any]:
+    """Return the inputs as ``run.json`` holds them; of a suite, its file or, for one of the catalog, its name."""
+    file_of = {id(suite): file for file, suite in own_suites.items()}
+    suites = [
+        {
+            "name": given.name if is_catalog_name(given.name) or given.name.startswith("hf:") else _resolve(given.name),
+            "signature": given.suite.signature,
+            "columns": dict(given.columns),
+            "marks": dict(given.marks),
+            "file": file_of.get(id(given.suite)),
+        }
+        for given in inputs.suites
+    ]
+    return {
+        "folder": _resolve("."),
+        "suites": suites,
+        "models": list(inputs.models),
+        "files": [_resolve(str(path)) for path in inputs.files],
+        "columns": [dict(columns) for columns in inputs.columns],
+    }
+
+
+def _resolve(path: str) -> str:
+    return str(Path(path).expanduser().absolute())
+
+
+def _write_suite(path: Path, suite: Suite) -> None:
+    """Write a suite column by column, compressed: its texts and tags repeat themselves."""
+    index_of = {sentence.id: index for index, sentence in enumerate(suite.sentences)}
+    content = {
+        "name": suite.name,
+        "ids": list(index_of),
+        "texts": [sentence.text for sentence in suite.sentences],
+        "labels": [sentence.label for sentence in suite.sentences],
+        "ratings": [sentence.rating for sentence in suite.sentences],
+        "regions": [dict(sentence.regions) for sentence in suite.sentences],
+        "tags": _to_columns([sentence.tags for sentence in suite.sentences]),
+        "better": [index_of[contrast.better] for contrast in suite.contrasts],
+        "worse": [index_of[contrast.worse] for contrast in suite.contrasts],
+        "contrast_tags": _to_columns([contrast.tags for contrast in suite.contrasts]),
+    }
+    # Level 1 is fast, and texts and tags that repeat themselves still shrink to a fifth or less. The time is left out,
+    # so that the same suite gives the same file.
+    path.write_bytes(gzip.compress(_to_json(content).encode("utf-8"), compresslevel=1, mtime=0))
+
+
+def _to_columns(rows: Sequence[Tags]) -> dict[str, list[str | None]]:
+    """Return the value of each tag in each row; None where a row lacks it."""
+    names = dict.fromkeys(name for tags in rows for name in tags)
+    return {name: [tags.get(name) for tags in rows] for name in names}
+
+
+def _to_rows(columns: Mapping[str, Sequence[str | None]], count: int) -> list[dict[str, str]]:
+    rows: list[dict[str, str]] = [{} for _ in range(count)]
+    for name, values in columns.items():
+        for row, value in zip(rows, values, strict=True):
+            if value is not None:
+                row[name] = value
+    return rows
+
+
+def load_input_suite(folder: Path, inputs: Mapping[str, Any], signature: str) -> Suite | None:
+    """Return a suite of a saved run, or the part of one, by its signature; None if the run has no such suite.
+
+    Args:
+        folder: The folder of the run.
+        inputs: Its inputs, as ``run.json`` describes them.
+        signature: The name of the suite and the hash of its content.
+    """
+    for described in inputs.get("suites", ()):
+        try:
+            suite = _load_described_suite(folder, described)
+        # It was a suite of the catalog, whose data are not on this machine.
+        except AcceptabilityError:
+            continue
+        if found := find_part(suite, signature):
+            return found
+    return None
+
+
+def find_part(suite: Suite, signature: str) -> Suite | None:
+    """Return the suite or the part of it that has a signature; None if neither has.
+
+    >>> suite = Suite("two", (Sentence("a", "Cats sleep.", tags={"item": "1"}), Sentence("b", "Dogs sleep.")))
+    >>> find_part(suite, suite.filter(item="1").signature)
+    Suite('two[item=1]', 1 sentences, 0 contrasts)
+    """
+    if suite.signature == signature:
+        return suite
+    name = signature.rpartition("#")[0]
+    # A suite may itself be called like a part, which was then the first case.
+    where = split_part_name(name)[1] if name.startswith(f"{suite.name}[") else {}
+    try:
+        part = suite.filter(**where)
+    except SuiteError:
+        return None
+    return part if part.signature == signature else None
+
+
+def _load_described_suite(folder: Path, described: Mapping[str, Any]) -> Suite:
+    file = described.get("file")
+    return _read_suite(folder, str(file)) if file else load_suite(str(described.get("name")))
+
+
+def _read_suite(folder: Path, file: str) -> Suite:
+    """Return a suite that was saved with a run."""
+    path = folder / file
+    try:
+        # A run may come from somebody else: its files are read from its own folder only.
+        if Path(file).name != file:
+            raise ValueError("it is no name of a file")
+        with gzip.open(path) as opened:
+            compressed = opened.read(_MAX_SUITE_BYTES + 1)
+        if len(compressed) > _MAX_SUITE_BYTES:
+            raise ValueError(f"it expands to more than {_MAX_SUITE_BYTES:,} bytes, which no suite has")
+        content = json.loads(compressed)
+        ids = content["ids"]
+        columns = [content[name] for name in ("texts", "labels", "ratings", "regions")]
+        tags, contrast_tags = (
+            _to_rows(content[name], count)
+            for name, count in (("tags", len(ids)), ("contrast_tags", len(content["better"])))
+        )
+        sentences = [
+            Sentence(name, text, label, rating, {region: (start, end) for region, (start, end) in regions.items()}, own)
+            for name, text, label, rating, regions, own in zip(ids, *columns, tags, strict=True)
+        ]
+        contrasts = [
+            Contrast(ids[better], ids[worse], own)
+            for better, worse, own in zip(content["better"], content["worse"], contrast_tags, strict=True)
+        ]
+        return Suite(content["name"], tuple(sentences), tuple(contrasts))
+    # Whatever a damaged file holds in the place of a suite.
+    except (*_DAMAGE_ERRORS, RecursionError) as error:
+        raise StoreError(
+            f"the sentences of a run cannot be read from {path}: {error}. Run the command again."
+        ) from error
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import logging
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -114,6 +115,55 @@ def _format_columns(columns: Sequence[Mapping[str, str]]) -> str:
     """Return the column mappings as they stand in a signature; nothing for the default names."""
     named = "+".join(",".join(f"{meaning}={column}" for meaning, column in reading.items()) for reading in columns)
     return f"({named})" if named else ""
+
+
+@dataclass(frozen=True)
+class SignedScores:
+    """A column of scores in a file, as a signature names it.
+
+    Args:
+        file: The name of the file, without its folder.
+        content: The hash of its content.
+        columns, partial, where: The arguments of ``read_scores``.
+        model: The name of the model.
+    """
+
+    file: str
+    content: str
+    columns: tuple[Mapping[str, str], ...]
+    partial: bool
+    where: Mapping[str, str]
+    model: str
+
+
+_SIGNED_FILE = re.compile(r"file:(?P<file>.+)@(?P<content>[0-9a-f]{12})(?P<rest>.*)\Z", re.DOTALL)
+
+
+def parse_score_signature(signature: str) -> SignedScores | None:
+    """Return what the signature of scores from a file names; None if it is that of a model's scores.
+
+    >>> parse_score_signature("file:mine.csv@5f3e8a0b1c2d(id=key,score=slor)(partial):GPT").columns
+    ({'id': 'key', 'score': 'slor'},)
+    """
+    match = _SIGNED_FILE.match(signature)
+    if match is None:
+        return None
+    options, _, model = match["rest"].rpartition("):") if match["rest"].startswith("(") else ("", "", match["rest"][1:])
+    named: tuple[Mapping[str, str], ...] = ({},)
+    where: dict[str, str] = {}
+    # Names of columns may contain brackets: only what is between two of ours ends an option.
+    for option in options.removeprefix("(").split(")(") if options else ():
+        if option.startswith("where:"):
+            where = _parse_pairs(option.removeprefix("where:"))
+        elif option != "partial":
+            named = tuple(_parse_pairs(reading) for reading in re.split(rf"\+(?=(?:{'|'.join(_MEANINGS)})=)", option))
+    return SignedScores(match["file"], match["content"], named, "(partial)" in f"({options})", where, model)
+
+
+def _parse_pairs(text: str) -> dict[str, str]:
+    """Return the pairs of NAME=VALUE,NAME=VALUE; a comma that no name follows belongs to the value before it."""
+    pairs = (part.partition("=") for part in re.split(r",(?=[^,=]+=)", text))
+    return {name: value for name, _, value in pairs}
 
 
 @dataclass(frozen=True, slots=True)

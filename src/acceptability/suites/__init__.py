@@ -24,7 +24,7 @@ from acceptability.types import Sentence, Suite
 
 _log = logging.getLogger(__name__)
 
-__all__ = ["CatalogEntry", "find_entries", "load_catalog", "load_suite", "write_suite"]
+__all__ = ["CatalogEntry", "find_entries", "is_catalog_name", "load_catalog", "load_suite", "write_suite"]
 
 
 def load_suite(
@@ -70,6 +70,15 @@ def load_suite(
         # The longest one: "cola/targeted/x/y" is below the suite "cola/targeted/x", not below any shorter name.
         return _select_below(name, _read_entry(max(parent_entries, key=lambda entry: len(entry.id))))
     raise unknown_suite_error(name)
+
+
+def is_catalog_name(name: str) -> bool:
+    """Tell whether a name is one of the catalog, and not that of a user's file or of a data set on the Hub.
+
+    >>> is_catalog_name("starter"), is_catalog_name("starter.csv")
+    (True, False)
+    """
+    return not (is_table_file(name) or name.startswith("hf:") or name.lower().endswith((".txt", ".json")))
 
 
 def write_suite(suite: Suite, path: Path) -> None:

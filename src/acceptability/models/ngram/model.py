@@ -214,11 +214,13 @@ def open_model(
         raise ModelError(f"ngram: bos is {bos!r}; expected '<s>' or None")
     validate_choice("units", units, ("auto", *SPLIT_RULES))
     if is_model_folder(Path(location)):
-        if units != "auto" or lower is not None:
-            raise ModelError(f"ngram:{location} defines how text is split into words; remove units and lower")
-        return open_trained_ngram(
+        trained = open_trained_ngram(
             Path(location), bos=bos, eos=validate_bool("eos", eos), unknown=validate_unknown_policy(unknown)
         )
+        # A signature writes them out, as the folder has them.
+        if units not in ("auto", trained.units) or lower not in (None, trained.vocabulary.lower):
+            raise ModelError(f"ngram:{location} defines how text is split into words; remove units and lower")
+        return trained
     path = resolve_version(Path(location))
     kind = _detect_format(path)
     # The vocabulary of a Sphinx model is that of a speech recogniser: no punctuation, no capitals.
