@@ -38,6 +38,7 @@ _PANELS: dict[str, dict[str, str]] = {
     "Papers and reports": {
         "study": "acceptability study adc",
         "report": "acceptability report latest --out report.html --latex tables.tex",
+        "reproduce": "acceptability reproduce latest",
         "demo": "acceptability demo",
         "serve": "acceptability serve --model causal:FOLDER",
     },

@@ -39,7 +39,7 @@ from acceptability.cli.console import (
 )
 from acceptability.cli.evaluate import print_results
 from acceptability.cli.report import check_report, write_run_report
-from acceptability.papers import Paper, StudyOption, evaluate_study, study
+from acceptability.papers import Paper, StudyOption, evaluate_study, sign_tables, study
 from acceptability.papers.cells import Cell
 from acceptability.report.terminal import build_cell_table, describe_agreement
 from acceptability.store.runs import RunInputs, SuiteInput, collect_unit_rows
@@ -184,14 +184,18 @@ def _show_paper(
         check_rows_file(csv)
     with show_progress() as progress:
         cells = study(name, model or [], table=table, progress=progress, **options)
+    signatures = sign_tables(name, cells, model or [], options)
     rows = [cell.as_row() for cell in cells]
+    signed_rows = [row | {"signature": signatures[str(row["table"])]} for row in rows]
     if as_json:
-        print_json(rows)
+        print_json(signed_rows)
     else:
         _print_cells(cells)
+        for signature in signatures.values():
+            print_message(signature)
     if csv:
         write_spreadsheet(csv, rows)
-    run = record_run("study", rows, [])
+    run = record_run("study", signed_rows, signatures.values(), inputs=RunInputs(models=model or []))
     write_run_report(report, run, [], title=f"The study {name}, computed again")
 
 

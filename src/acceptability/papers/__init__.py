@@ -11,21 +11,24 @@ anything is opened.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from acceptability import registry
+from acceptability import __version__, registry
 from acceptability.api.evaluation import evaluate_suites
 from acceptability.api.scoring import ProgressCallback
 from acceptability.errors import SpecError, UnknownName, suggest_name
 from acceptability.models import load_model
+from acceptability.models.files import hash_file
 from acceptability.papers.cells import Cell
 from acceptability.papers.confinement import confine_model, confine_spec, confine_suite
 from acceptability.paths import TrustBoundary
 from acceptability.protocols import Engine
+from acceptability.specs import build_signature, format_spec
 from acceptability.stats.bootstrap import Bootstrap
 from acceptability.suites import load_suite
 from acceptability.train.recipe import TrainingProgress
@@ -134,6 +137,35 @@ def study(
     # Some tables exist only with a user's models, or with an option.
     _check_table(table, tuple(dict.fromkeys(cell.table for cell in cells)))
     return [cell for cell in cells if cell.table.lower() == table.lower()]
+
+
+def sign_tables(
+    name: str, cells: Sequence[Cell], models: Sequence[str] = (), options: Mapping[str, Any] | None = None
+) -> dict[str, str]:
+    """Return the signature of each table of a study: the paper, the options and models that it was computed with.
+
+    Args:
+        name: The paper.
+        cells: Its cells.
+        models: The specs of the user's own models.
+        options: The paper's own options. Of a file, its name and hash are signed; of a folder, its name.
+    """
+    given = _select_options(name, registry.find("study", name), dict(options or {}))
+    spec = format_spec("study", {"paper": name, **{key: _sign_option(value) for key, value in given.items()}})
+    signatures = " and ".join(load_model(model).signature for model in models)
+    shared = {"models": signatures} if signatures else {}
+    counts = Counter(cell.table for cell in cells)
+    return {
+        table: build_signature(spec, {"table": table, **shared, "n": str(count), "acceptability": __version__})
+        for table, count in counts.items()
+    }
+
+
+def _sign_option(value: Any) -> Any:
+    """Return the value of an option as a literal, without the folders of this machine."""
+    if isinstance(value, Path):
+        return f"{value.name}@{hash_file(value)}" if value.is_file() else value.name
+    return [_sign_option(item) for item in value] if isinstance(value, list) else value
 
 
 def _select_options(name: str, paper: Paper, options: dict[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from acceptability.api.scoring import SuiteQueries
 from acceptability.errors import AcceptabilityError, ReportError, UnknownName, shorten
 from acceptability.paths import home_folder
 from acceptability.specs import parse_signature
-from acceptability.store.runs import find_part, load_input_suite, runs_folder
+from acceptability.store.runs import LATEST, find_part, load_input_suite, runs_folder
 from acceptability.store.scores import ScoreStore
 from acceptability.suites import find_entries, load_suite
 from acceptability.suites.catalog import is_plugin_suite
@@ -185,10 +185,6 @@ def find_row_kind(row: Row) -> str | None:
     'correlations'
     """
     return next((kind for kind, columns in ROW_KINDS.items() if all(name in row for name in columns)), None)
-
-
-LATEST = "latest"
-"""Stands for the newest run."""
 
 
 def _read_source(source: str) -> tuple[RunMetadata, list[Row], list[Row]]:

@@ -1,0 +1,156 @@
+"""``acceptability reproduce``: a result computed again from its signature, and whether the number is the same."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from acceptability.api.reproduction import (
+    COMPUTED,
+    DIFFERENT,
+    UNSUPPORTED,
+    Reproduction,
+    find_value,
+    reproduce,
+)
+from acceptability.cli.console import (
+    AddressOption,
+    EngineOption,
+    JsonOption,
+    load_cli_engine,
+    print_json,
+    print_message,
+    print_rows,
+    read_columns,
+    show_progress,
+)
+from acceptability.errors import SpecError
+from acceptability.report.terminal import format_interval, format_number
+from acceptability.specs import parse_signature, shorten_signature
+
+# 2 is that of a command line that cannot be parsed. Of several results, the first status here that one has decides.
+_EXIT_CODES = {"missing": 1, DIFFERENT: 3, COMPUTED: 4, UNSUPPORTED: 4}
+
+
+def command(
+    signature: Annotated[
+        str,
+        typer.Argument(
+            metavar="SIGNATURE|RUN",
+            help="A signature, its short form, or a run: an id (see `acceptability runs`), latest, or a folder.",
+        ),
+    ],
+    expect: Annotated[
+        str | None,
+        typer.Option(
+            "--expect",
+            help="The printed number to compare with, such as '0.6488 [0.5992, 0.6984]', or a JSON file of rows. "
+            "Default: that of the saved run with this signature.",
+        ),
+    ] = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option("--model", "-m", help="Where a model of the signature is: KIND:PATH(option=value). Repeatable."),
+    ] = None,
+    data: Annotated[
+        list[str] | None,
+        typer.Option("--data", help="Where a file of the signature is: a suite, scores, unigrams. Repeatable."),
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option("--columns", help="For a suite in a table: its columns by meaning, MEANING=COLUMN,…"),
+    ] = None,
+    look_in: Annotated[
+        list[Path] | None,
+        typer.Option("--look-in", help="A folder in which models and files may lie. Repeatable."),
+    ] = None,
+    engine: EngineOption = "local",
+    address: AddressOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Compute a result again from its signature, and say whether the number is the same.
+
+    Exit status: 0 if all numbers are the same, perhaps but for rounding; 1 if something is missing or wrong; 3 if a
+    number differs; 4 if there is no number to compare with, or the signature of this kind of result does not suffice.
+    """
+    with show_progress() as progress:
+        reproductions = reproduce(
+            signature,
+            expected=_read_expected(expect, signature),
+            models=model or (),
+            data=data or (),
+            columns=read_columns(columns),
+            look_in=look_in or (),
+            engine=load_cli_engine(engine, address),
+            progress=progress,
+        )
+    if as_json:
+        print_json([reproduction.row() for reproduction in reproductions])
+    else:
+        _print_reproductions(reproductions)
+    statuses = {reproduction.status for reproduction in reproductions}
+    code = next((code for status, code in _EXIT_CODES.items() if status in statuses), 0)
+    if code:
+        raise typer.Exit(code)
+
+
+def _read_expected(expect: str | None, signature: str) -> Any:
+    """Return the expected number as it was printed, or the rows in a JSON file that have the signature."""
+    if expect is None or not expect.lower().endswith(".json"):
+        return expect
+    try:
+        rows = json.loads(Path(expect).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise SpecError(f"--expect {expect}: {error}") from error
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise SpecError(f"--expect {expect}: expected a list of rows, as --json prints it")
+    wanted = [row for row in rows if _has_signature(row, signature.strip())]
+    if not wanted:
+        raise SpecError(f"--expect {expect}: none of its {len(rows)} rows has this signature")
+    return wanted
+
+
+def _has_signature(row: dict[str, object], text: str) -> bool:
+    signature = str(row.get("signature", ""))
+    return text in (signature, shorten_signature(signature))
+
+
+def _print_reproductions(reproductions: Sequence[Reproduction]) -> None:
+    header = ["short form", "what", "again", "95 % interval", "n", "result"]
+    print_rows(header, [dict(zip(header, _list_cells(one), strict=True)) for one in reproductions])
+    for reproduction in reproductions:
+        for line in reproduction.differences:
+            print_message(f"{shorten_signature(reproduction.signature)}: {line}")
+    for note in dict.fromkeys(note for reproduction in reproductions for note in reproduction.notes):
+        print_message(note)
+    counts = Counter(reproduction.status for reproduction in reproductions)
+    print_message(", ".join(f"{count} {status}" for status, count in counts.items()))
+    if counts[COMPUTED]:
+        print_message("nothing to compare with: no saved run has this signature. Give the number: --expect NUMBER")
+
+
+def _list_cells(reproduction: Reproduction) -> list[object]:
+    """Return the cells of a reproduction; of several rows, only their number."""
+    fields = parse_signature(reproduction.signature)
+    what = " ".join(filter(None, (fields["measure"], fields.get("group"), fields.get("table"))))
+    rows = reproduction.rows
+    if len(rows) != 1:
+        numbers: list[object] = ["" if not rows else f"{len(rows)} rows", "", fields.get("n", "")]
+    else:
+        low, high = (rows[0].get(end) for end in ("low", "high"))
+        interval = format_interval(low, high) if isinstance(low, float) and isinstance(high, float) else "–"
+        numbers = [_format_value(find_value(rows[0])[1]), interval, rows[0].get("n", "")]
+    return [shorten_signature(reproduction.signature), what, *numbers, reproduction.status]
+
+
+def _format_value(value: object) -> str:
+    return (
+        str(value)
+        if isinstance(value, str)
+        else format_number(float(value) if isinstance(value, int | float) else None)
+    )
