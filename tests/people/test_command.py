@@ -54,7 +54,7 @@ def test_ratings_are_written_as_a_suite_and_evaluated(likert: Path) -> None:
 def test_json_has_everything(likert: Path) -> None:
     done = typed(likert, "ratings", "likert.csv", *COLUMNS, "--scores", "scores.csv", "--json")
     result = json.loads(done.stdout)
-    assert set(result) == {"ratings", "reliability", "agreement", "ceiling", "left_out", "notes"}
+    assert set(result) == {"ratings", "reliability", "agreement", "ceiling", "left_out", "notes", "signature"}
     assert set(result["ratings"][0]) == {"id", "text", "rating", "sd", "n", "low", "high", "rating_unit"}
     (row,) = result["ceiling"]
     assert row["share"] == pytest.approx(row["correlation"] / row["reliability"] ** 0.5, abs=1e-12)

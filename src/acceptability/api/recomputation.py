@@ -18,6 +18,7 @@ from acceptability.api.comparison import compare, correlate
 from acceptability.api.contrasts import evaluate_contrasts
 from acceptability.api.evaluation import measure, needs_regions
 from acceptability.api.linking import link
+from acceptability.api.rating_tables import ResponseOptions, ScoreFile, build_choice_tables, build_rating_tables
 from acceptability.api.recalibration import calibrate
 from acceptability.api.scoring import ProgressCallback, load_reduction, score_reductions, score_rows
 from acceptability.errors import AcceptabilityError, MeasureError, ModelError, ScoreError, SpecError, SuiteError
@@ -389,6 +390,9 @@ def _list_sources(fields: Fields) -> list[str]:
     """Return the signatures of all scores that a result is computed from."""
     if fields["measure"].startswith("correlate("):
         return _split_joined(fields.get("models", ""), " and ")
+    # What scores of tokens or words lack is said when they are to be computed.
+    if fields["measure"] == "score":
+        return []
     if fields["measure"].startswith("fit_morcela("):
         return [f"{fields.get('model')}.{fields.get('reduction')}"]
     if "model" not in fields or fields["measure"].partition("(")[0] in _COMMANDS_INSTEAD:
@@ -595,11 +599,44 @@ def _recompute_study(bench: Recomputation, fields: Fields) -> list[Row]:
     return [row for row in rows if row["table"] == fields["table"]]
 
 
+_RESPONSES = re.compile(r"(?P<file>.+)@(?P<content>[0-9a-f]{12})(?:\((?P<columns>.*)\))?\Z", re.DOTALL)
+
+
+def _find_responses(bench: Recomputation, fields: Fields) -> tuple[str, dict[str, str]]:
+    """Return the file of responses, or the suite that holds them, and its column mapping."""
+    match = _RESPONSES.match(fields["data"])
+    if match is None:
+        # The answers are in the tags of a suite of the catalog.
+        return bench.find_suite(fields["data"]).name, {}
+    named = dict(part.partition("=")[::2] for part in re.split(r",(?=[^,=]+=)", match["columns"] or "") if part)
+    return str(bench.find_file(match["file"], match["content"])), named
+
+
+def _recompute_ratings(bench: Recomputation, fields: Fields) -> list[Row]:
+    file, columns = _find_responses(bench, fields)
+    options: dict[str, Any] = dict(parse_spec(fields["measure"]).options)
+    signed = parse_score_signature(_split_joined(fields["models"], " and ")[0]) if "models" in fields else None
+    scores = None
+    if signed:
+        path = bench.find_file(signed.file, signed.content)
+        scores = ScoreFile(path, signed.columns[0], signed.partial, signed.where)
+    suite = bench.find_suite(fields["suite"]) if "suite" in fields else None
+    rated = build_rating_tables(file, ResponseOptions(columns=columns, **options), suite=suite, scores=scores)
+    return list(rated.rows())
+
+
+def _recompute_choices(bench: Recomputation, fields: Fields) -> list[Row]:
+    file, columns = _find_responses(bench, fields)
+    return list(build_choice_tables(file, columns).rows())
+
+
 _KINDS: dict[str, Callable[[Recomputation, Fields], list[Row]]] = {
     "correlate": _recompute_correlations,
     "fit_morcela": _recompute_link,
     "contrasts": _recompute_contrasts,
     "calibration": _recompute_calibration,
     "score": _recompute_scores,
+    "ratings": _recompute_ratings,
+    "choices": _recompute_choices,
     "study": _recompute_study,
 }

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from acceptability.api.rating_tables import (
+    RatingTables,
+    ResponseOptions,
+    ScoreFile,
+    build_choice_tables,
+    build_rating_tables,
+)
 from acceptability.cli.console import (
     JsonOption,
     PartialOption,
@@ -17,19 +24,12 @@ from acceptability.cli.console import (
     print_rows,
     read_columns,
     read_where,
+    record_run,
 )
 from acceptability.errors import SpecError
-from acceptability.people import RatingRules, Responses, rate, read_responses
-from acceptability.people.choices import build_choice_rows, read_choices, summarise_choices
-from acceptability.people.ratings import build_rating_rows, parse_outlier_rule
-from acceptability.people.reliability import (
-    SummaryRow,
-    build_agreement_rows,
-    build_ceiling_rows,
-    build_reliability_rows,
-)
-from acceptability.store.scorefile import read_scores
+from acceptability.store.runs import RunInputs, SuiteInput
 from acceptability.suites import load_suite
+from acceptability.suites.tables import is_table_file
 from acceptability.text.io import check_rows_file, write_rows
 
 
@@ -120,72 +120,61 @@ def command(
         return
     if (score_columns or partial or where) and not scores:
         raise SpecError("--score-columns, --partial and --where are for comparing model scores: add --scores")
-    tags = read_where(where)
-    rules = RatingRules(
-        scale=scale,
-        outliers=parse_outlier_rule(outliers),
-        min_responses=min_responses,
-        min_catch=min_catch,
+    score_file = None
+    if scores:
+        score_file = ScoreFile(scores, read_columns(score_columns), partial, read_where(where))
+    options = ResponseOptions(
+        kind, read_columns(columns), raters, other, scale, outliers, min_responses, min_catch, splits, seed
     )
-    rated_suite = load_suite(suite) if suite else None
-    responses = read_responses(
-        file, kind=kind, columns=read_columns(columns), raters=raters, suite=rated_suite, other=other
-    )
-    ratings = rate(responses, rules)
-    # The ids and texts of the scores are checked against the rated sentences.
-    rated_sentences = ratings.to_suite()
-    model_scores = (
-        read_scores(scores, rated_sentences, [read_columns(score_columns)], partial=partial, where=tags)
-        if scores
-        else []
-    )
-    # Only the comparison is restricted: answers are standardised over all that a participant gave.
-    compared = ratings.restrict(rated_sentences.filter(**tags).by_id)
-    tables = {
-        "ratings": build_rating_rows(ratings),
-        "reliability": build_reliability_rows(ratings, splits=splits, seed=seed),
-        "agreement": build_agreement_rows(responses) if _has_judgement_labels(responses) else [],
-        "ceiling": build_ceiling_rows(compared, model_scores, splits=splits, seed=seed),
-    }
-    notes = dict.fromkeys((*ratings.notes, *(note for given in model_scores for note in given.notes)))
-    _print_tables(tables, out, as_json, tuple(notes), left_out=ratings.left_out)
+    loaded = load_suite(suite) if suite else None
+    tables = build_rating_tables(file, options, suite=loaded, scores=score_file)
+    _print_tables(tables, out, as_json, left_out=tables.left_out)
+    given = [SuiteInput(loaded, suite)] if loaded and suite else []
+    _record(tables, file, given, columns=[options.columns], scores=scores)
 
 
 def _print_choices(file: str, columns: str | None, out: Path | None, as_json: bool) -> None:
-    choices = read_choices(file, columns=read_columns(columns))
-    notes = (*choices.notes, "intervals at 0.95: exact binomial; p: sign test, two-sided")
-    _print_tables({"pairs": build_choice_rows(choices), "overall": [summarise_choices(choices)]}, out, as_json, notes)
+    tables = build_choice_tables(file, read_columns(columns))
+    _print_tables(tables, out, as_json)
+    _record(tables, file, [], columns=[read_columns(columns)])
 
 
-def _print_tables(
-    tables: dict[str, list[SummaryRow]], out: Path | None, as_json: bool, notes: Sequence[str], **more: object
+def _record(
+    tables: RatingTables,
+    file: str,
+    suites: Sequence[SuiteInput],
+    *,
+    columns: Sequence[Mapping[str, str]],
+    scores: Path | None = None,
 ) -> None:
+    # The answers themselves are not copied: they may be personal data, which whoever deletes the file wants gone.
+    files = [Path(file)] * is_table_file(file) + ([scores] if scores else [])
+    record_run("ratings", tables.rows(), [tables.signature], inputs=RunInputs(suites, files=files, columns=columns))
+
+
+def _print_tables(rated: RatingTables, out: Path | None, as_json: bool, **more: object) -> None:
     """Write the first table to a file, if one is given, and print the others.
 
     Args:
         more: Further entries of the JSON output.
     """
     # The first table, the ratings or the pairs, is the one that --out writes.
+    tables = rated.tables
     first, *_ = tables
     if out:
         write_rows(out, tables[first])
         print_message(f"{len(tables[first])} {first} written to {out}")
     if as_json:
-        print_json({**tables, **more, "notes": list(notes)})
+        print_json({**tables, **more, "notes": list(rated.notes), "signature": rated.signature})
         return
     for name, rows in tables.items():
         # What was written to a file need not fill the terminal.
         if rows and not (out and name == first):
             names = list(dict.fromkeys(column for row in rows for column in row))
             print_rows(names, [{column: _format_cell(row.get(column)) for column in names} for row in rows])
-    for note in notes:
-        print_message(note)
+    for line in (*rated.notes, rated.signature):
+        print_message(line)
 
 
 def _format_cell(cell: object) -> object:
     return f"{cell:.4f}" if isinstance(cell, float) else cell
-
-
-def _has_judgement_labels(responses: Responses) -> bool:
-    # Agreement compares yes or no with labels of 1 or 0; graded responses have nothing to compare.
-    return responses.kind == "yes-no" and any(sentence.label is not None for sentence in responses.sentences)

@@ -1,0 +1,205 @@
+"""Tables of ratings: from a file of participants' responses to ratings, reliability, agreement and noise ceilings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from acceptability import __version__
+from acceptability.models.files import hash_file
+from acceptability.people import RatingRules, Responses, rate, read_responses
+from acceptability.people.choices import build_choice_rows, read_choices, summarise_choices
+from acceptability.people.ratings import Ratings, build_rating_rows, parse_outlier_rule
+from acceptability.people.reliability import (
+    SummaryRow,
+    build_agreement_rows,
+    build_ceiling_rows,
+    build_reliability_rows,
+)
+from acceptability.specs import build_signature, format_spec
+from acceptability.store.scorefile import read_scores
+from acceptability.suites import load_suite
+from acceptability.suites.tables import is_table_file
+from acceptability.types import Scores, Suite
+
+_LEVEL = RatingRules().level
+
+
+@dataclass(frozen=True)
+class ResponseOptions:
+    """How a file of responses is read and rated.
+
+    Args:
+        kind: "magnitude", "likert" or "yes-no".
+        columns: The names of its columns by their meaning.
+        raters: For a file with a row per sentence: the columns of participants.
+        other: How to treat an answer that is neither yes nor no: "refuse", "no", or "missing".
+        scale, min_responses, min_catch: As in ``RatingRules``.
+        outliers: The spec of the rule for outliers.
+        splits: The number of random splits of the split-half reliability.
+        seed: Their seed.
+    """
+
+    kind: str
+    columns: Mapping[str, str] = field(default_factory=dict)
+    raters: str = ""
+    other: str = "refuse"
+    scale: str = ""
+    outliers: str = "none"
+    min_responses: int = 1
+    min_catch: float = 0.0
+    splits: int = 1000
+    seed: int = 0
+
+    @property
+    def rules(self) -> RatingRules:
+        """The rules for computing ratings from the answers."""
+        return RatingRules(
+            scale=self.scale,
+            outliers=parse_outlier_rule(self.outliers),
+            min_responses=self.min_responses,
+            min_catch=self.min_catch,
+        )
+
+    @property
+    def spec(self) -> str:
+        """The options that change a number, but for the names of columns, which belong to the file."""
+        names = ("kind", "raters", "other", "scale", "outliers", "min_responses", "min_catch", "splits", "seed")
+        return format_spec("ratings", {name: getattr(self, name) for name in names})
+
+
+@dataclass(frozen=True)
+class ScoreFile:
+    """A file of model scores that is compared with the noise ceiling.
+
+    Args:
+        path: The file.
+        columns: The names of its columns by their meaning.
+        partial: Whether sentences without a score are left out.
+        where: Values of tags: only this part of the sentences is compared.
+    """
+
+    path: Path
+    columns: Mapping[str, str] = field(default_factory=dict)
+    partial: bool = False
+    where: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class RatingTables:
+    """The tables of the command ``ratings``.
+
+    Args:
+        tables: The rows of each table, by its name; the first is that of the ratings, or of the pairs.
+        signature: What is needed to compute them again.
+        notes: Remarks for the reader.
+        left_out: The excluded participants, with the reason.
+    """
+
+    tables: Mapping[str, list[SummaryRow]]
+    signature: str
+    notes: tuple[str, ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+    def rows(self) -> list[dict[str, object]]:
+        """Return the rows of all tables as flat rows, for the record of a run."""
+        return [
+            {"in_table": name, **row, "signature": self.signature} for name, rows in self.tables.items() for row in rows
+        ]
+
+
+def build_rating_tables(
+    file: str, options: ResponseOptions, *, suite: Suite | str | None = None, scores: ScoreFile | None = None
+) -> RatingTables:
+    """Return ratings from responses, with their reliability, agreement with labels, and models' share of the ceiling.
+
+    Args:
+        file: A table of responses, or the name of a suite with responses.
+        options: How it is read and rated.
+        suite: The suite of the sentences, which are matched by id or text.
+        scores: A file of model scores.
+    """
+    rated_suite = load_suite(suite) if isinstance(suite, str) else suite
+    responses = read_responses(
+        file,
+        kind=options.kind,
+        columns=options.columns,
+        raters=options.raters,
+        suite=rated_suite,
+        other=options.other,
+    )
+    ratings = rate(responses, options.rules)
+    # The ids and texts of the scores are checked against the rated sentences.
+    rated_sentences = ratings.to_suite()
+    model_scores: list[Scores] = []
+    compared = ratings
+    if scores:
+        columns = [scores.columns]
+        model_scores = read_scores(scores.path, rated_sentences, columns, partial=scores.partial, where=scores.where)
+        # Only the comparison is restricted: answers are standardised over all that a participant gave.
+        compared = ratings.restrict(rated_sentences.filter(**scores.where).by_id)
+    splitting = {"splits": options.splits, "seed": options.seed}
+    tables = {
+        "ratings": build_rating_rows(ratings),
+        "reliability": build_reliability_rows(ratings, **splitting),
+        "agreement": build_agreement_rows(responses) if _has_judgement_labels(responses) else [],
+        "ceiling": build_ceiling_rows(compared, model_scores, **splitting),
+    }
+    notes = dict.fromkeys((*ratings.notes, *(note for given in model_scores for note in given.notes)))
+    signature = _sign_ratings(file, options, rated_suite, model_scores, ratings)
+    return RatingTables(tables, signature, tuple(notes), ratings.left_out)
+
+
+def build_choice_tables(file: str, columns: Mapping[str, str] | None = None) -> RatingTables:
+    """Return the choices between the two sentences of pairs, by pair and overall.
+
+    Args:
+        file: A table of choices, or the name of a suite with choices.
+        columns: The names of its columns by their meaning.
+    """
+    choices = read_choices(file, columns=columns, level=_LEVEL)
+    fields = {
+        "data": _sign_source(file, columns or {}),
+        "n": str(len(choices.pairs)),
+        "ci": f"clopper-pearson({_LEVEL:g})",
+        "test": "sign,two-sided,ties dropped",
+        "acceptability": __version__,
+    }
+    notes = (*choices.notes, f"intervals at {_LEVEL:g}: exact binomial; p: sign test, two-sided")
+    tables = {"pairs": build_choice_rows(choices), "overall": [summarise_choices(choices)]}
+    return RatingTables(tables, build_signature("choices()", fields), notes)
+
+
+def _sign_ratings(
+    file: str, options: ResponseOptions, suite: Suite | None, scores: Sequence[Scores], ratings: Ratings
+) -> str:
+    fields = {"data": _sign_source(file, options.columns)}
+    fields |= {"suite": suite.signature} if suite else {}
+    # All columns of a file of scores share its name and hash; each has its own model behind them.
+    fields |= {"models": " and ".join(given.signature for given in scores)} if scores else {}
+    interval = "clopper-pearson" if ratings.unit == "share" else "student-t"
+    return build_signature(
+        options.spec,
+        fields
+        | {
+            "n": str(len(ratings.rows)),
+            "ci": f"{interval}({_LEVEL:g})",
+            "reliability": f"split-half(spearman-brown,splits={options.splits},seed={options.seed},by=participant)",
+            "test": "none",
+            "acceptability": __version__,
+        },
+    )
+
+
+def _sign_source(file: str, columns: Mapping[str, str]) -> str:
+    """Return the name and hash of a file of responses with its column mapping, or the signature of a suite."""
+    if not is_table_file(file):
+        return load_suite(file).signature
+    named = ",".join(f"{meaning}={column}" for meaning, column in columns.items())
+    return f"{Path(file).name}@{hash_file(Path(file))}" + (f"({named})" if named else "")
+
+
+def _has_judgement_labels(responses: Responses) -> bool:
+    # Agreement compares yes or no with labels of 1 or 0; graded responses have nothing to compare.
+    return responses.kind == "yes-no" and any(sentence.label is not None for sentence in responses.sentences)
