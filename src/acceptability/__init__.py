@@ -36,6 +36,8 @@ _MODULE_OF = {
     "evaluate": "api.evaluation",
     "measure": "api.evaluation",
     "compare": "api.comparison",
+    "reproduce": "api.reproduction",
+    "Reproduction": "api.reproduction",
     "judge": "api.scoring",
     "PairAccuracy": "measures.pairs",
     "AbsolutePair": "measures.pairs",
@@ -61,6 +63,7 @@ _MODULE_OF = {
 if TYPE_CHECKING:
     from acceptability.api.comparison import Comparison, compare
     from acceptability.api.evaluation import evaluate, measure
+    from acceptability.api.reproduction import Reproduction, reproduce
     from acceptability.api.scoring import Judgement, judge, region_scores, score
     from acceptability.errors import AcceptabilityError
     from acceptability.measures.classification import AUC, MCC, Accuracy
@@ -102,6 +105,7 @@ __all__ = [
     "Pearson",
     "Predictions",
     "Query",
+    "Reproduction",
     "Result",
     "Scores",
     "Sentence",
@@ -119,6 +123,7 @@ __all__ = [
     "load_suite",
     "measure",
     "region_scores",
+    "reproduce",
     "score",
 ]
 

@@ -16,6 +16,7 @@ from scipy import stats
 import program
 from acceptability import Bootstrap, Scores, Sentence, Suite, compare
 from acceptability.errors import MeasureError, SuiteError
+from acceptability.specs import parse_signature
 from acceptability.types import make_contrast
 
 KINDS = ("a", "b", "c")
@@ -58,7 +59,10 @@ def test_a_comparison_has_a_paired_interval_and_tests() -> None:
     assert result.mcnemar_p == pytest.approx(exact, abs=1e-12)
     assert result.p == pytest.approx(exact, abs=1e-12), "of rows that are right or wrong every swap is counted"
     assert result.odds_ratio is None
-    assert "test:permutation(draws=2000,by=row,seed=0)" in result.signature
+    fields = parse_signature(result.signature)
+    assert fields["test"] == "permutation(sign-flip,two-sided,draws=2000,by=row,seed=0)"
+    assert fields["ci"] == "paired percentile(0.95,resamples=1000,by=row,seed=0)"
+    assert fields["mcnemar"] == "exact"
     assert "good minus poor" in result.signature
 
 

@@ -120,7 +120,8 @@ def build_rating_tables(
         suite: The suite of the sentences, which are matched by id or text.
         scores: A file of model scores.
     """
-    rated_suite = load_suite(suite) if isinstance(suite, str) else suite
+    # First, since a wrong option is an error of the user's, whatever is in the file.
+    rules, rated_suite = options.rules, load_suite(suite) if isinstance(suite, str) else suite
     responses = read_responses(
         file,
         kind=options.kind,
@@ -129,7 +130,7 @@ def build_rating_tables(
         suite=rated_suite,
         other=options.other,
     )
-    ratings = rate(responses, options.rules)
+    ratings = rate(responses, rules)
     # The ids and texts of the scores are checked against the rated sentences.
     rated_sentences = ratings.to_suite()
     model_scores: list[Scores] = []

@@ -1,0 +1,446 @@
+"""Results computed again from their signatures: from the signature alone, from saved runs, and what is missing."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import program
+from acceptability import __version__, load_model, load_suite, reproduce
+from acceptability.api.evaluation import evaluate, measure_file
+from acceptability.errors import ModelError, UnknownName
+from acceptability.models import list_named_models
+from acceptability.papers import sign_tables, study
+from acceptability.specs import build_signature, parse_signature, shorten_signature
+from acceptability.stats.bootstrap import Bootstrap, parse_bootstrap
+from acceptability.store.runs import RunInputs, SuiteInput, collect_unit_rows, list_saved_runs, save_run
+from acceptability.store.scorefile import parse_score_signature
+from acceptability.types import Result
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+README = Path(__file__).parents[2] / "README.md"
+
+# "trigram     0.649 [0.599, 0.698]  n=383", as the README prints it.
+README_ROW = re.compile(r"^(\S+) +(\d\.\d+ \[\d\.\d+, \d\.\d+\]) +n=(\d+)$", re.MULTILINE)
+# "│trigram     │ 0.6488 │ 0.5992 … 0.6984 │ 383│"
+TABLE_ROW = re.compile(r"^│(\S+) +│ +(-?\d\.\d+) │ +(-?\d\.\d+ … -?\d\.\d+) │ +(\d+)│$", re.MULTILINE)
+QUICK_MODELS = ("uniform", "trigram")
+
+MINE = """\
+G,B,topic
+The cat sleeps.,The cat sleep.,a
+The dogs were here.,The dogs was here.,b
+She is late.,She are late.,a
+"""
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """The program, typed in a folder of its own."""
+
+    def start(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+        done = program.typed(arguments, tmp_path, os.environ)
+        assert done.returncode == code, done.stderr
+        return done
+
+    return start
+
+
+def change(signature: str, **fields: str) -> str:
+    """The signature with other fields."""
+    changed = parse_signature(signature) | fields
+    return build_signature(changed.pop("measure"), changed)
+
+
+def save(results: list[Result], inputs: RunInputs | None = None) -> str:
+    """Save results as a run, and return its id."""
+    rows, signatures = [result.row() for result in results], [result.signature for result in results]
+    return save_run("evaluate", "", rows, collect_unit_rows(results), signatures, inputs).id
+
+
+# --- from the printed signature alone ---
+
+
+def list_readme_rows() -> list[tuple[str, str]]:
+    """The models and the numbers that the README prints, in its Python block and in its table."""
+    text = README.read_text(encoding="utf-8")
+    rows = [(model, f"{numbers}") for model, numbers, _ in README_ROW.findall(text)]
+    rows += [(model, f"{value} [{interval}]") for model, value, interval, _ in TABLE_ROW.findall(text)]
+    return rows
+
+
+def test_the_readme_has_rows_to_reproduce() -> None:
+    assert len(list_readme_rows()) == 6
+    assert {model for model, _ in list_readme_rows()} == {"uniform", "trigram", "mini-causal"}
+
+
+@pytest.mark.parametrize(
+    ("model", "printed"),
+    [pytest.param(*row, marks=[pytest.mark.slow] * (row[0] not in QUICK_MODELS)) for row in list_readme_rows()],
+)
+def test_a_row_of_the_readme_is_equal(model: str, printed: str) -> None:
+    (result,) = evaluate("starter", [model], measures=["PairAccuracy(ties=0.5)"])
+    (again,) = reproduce(result.signature, expected=printed)
+    assert again.is_same, again.differences
+    (other,) = reproduce(result.signature, expected="0.1234")
+    assert other.status == "different"
+
+
+def test_rows_of_the_demo_are_equal() -> None:
+    results = evaluate("starter", QUICK_MODELS, measures=["PairAccuracy(ties=0.5)", "PBC()"], by="phenomenon")
+    groups = [result for result in results if result.group]
+    assert len(groups) == 52
+    for result in (*results[:3], *groups[-3:]):
+        numbers = {name: getattr(result, name) for name in ("value", "low", "high", "n")}
+        (again,) = reproduce(result.signature, expected=numbers)
+        assert again.status == "equal", again.differences
+
+
+@pytest.mark.slow
+def test_every_row_of_the_demo_is_equal(run: Run, own_home: Path) -> None:
+    results = json.loads(run("demo", "--json").stdout)
+    (saved,) = list_saved_runs()[0]
+    (own_home / "expected.json").write_text(json.dumps(results))
+    assert len(saved.signatures) == len(results)
+    again = reproduce("latest")
+    assert {one.status for one in again} == {"equal"}
+    # Without the run, the signature is all that there is.
+    shutil.rmtree(saved.folder)
+    for row in results[::7]:
+        (alone,) = reproduce(row["signature"], expected={name: row[name] for name in ("value", "low", "high", "n")})
+        assert alone.status == "equal", alone.differences
+
+
+@pytest.mark.usefixtures("data")
+@pytest.mark.parametrize(
+    ("paper", "table"), [("adc", "Table 3"), ("park", "Table 1"), ("humans", "BLiMP (Warstadt et al. 2020)")]
+)
+def test_a_table_of_a_study_is_equal(paper: str, table: str) -> None:
+    cells = study(paper, table=table)
+    signature = sign_tables(paper, cells)[table]
+    rows = [cell.as_row() for cell in cells]
+    (again,) = reproduce(signature, expected=rows)
+    assert again.status == "equal", again.differences
+    assert len(again.rows) == len(cells) >= 4
+    assert any(isinstance(row["ours"], float) for row in rows)
+    wrong = [row | {"ours": 0.123} for row in rows]
+    assert len(reproduce(signature, expected=wrong)[0].differences) == len(cells)
+
+
+@pytest.mark.parametrize("name", [name for name, model in list_named_models().items() if model.is_installed()])
+def test_a_named_model_opens_by_its_signature(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    signature = load_model(name).signature
+    monkeypatch.chdir(tmp_path)
+    assert load_model(signature).signature == signature
+    kind, at, options = signature.partition("@")
+    if at:
+        wrong = f"{kind}@{'0' * 12}{options[12:]}"
+        with pytest.raises(ModelError, match="not 000000000000: it is another model"):
+            load_model(wrong)
+
+
+def test_a_prompted_model_opens_by_its_signature() -> None:
+    signature = load_model("prompted:trigram(method='in_template_lp')").signature
+    assert load_model(signature).signature == signature
+
+
+def test_a_model_is_found_in_a_folder_that_the_user_names(tmp_path: Path) -> None:
+    trigram = Path(list_named_models()["trigram"].make_spec().removeprefix("ngram:"))
+    copied = tmp_path / "models" / "deep" / "mine"
+    shutil.copytree(trigram, copied)
+    signature = load_model(f"ngram:{copied}").signature
+    assert signature.startswith("ngram:mine@")
+    with pytest.raises(ModelError, match="no file or folder of this name and content"):
+        load_model(signature)
+    assert load_model(signature, look_in=[tmp_path]).signature == signature
+    (result,) = evaluate("starter", [f"ngram:{copied}"], measures=["PairAccuracy"], bootstrap=Bootstrap(0))
+    (without,) = reproduce(result.signature)
+    assert without.status == "missing"
+    assert "name its place: --look-in FOLDER" in without.differences[0]
+    (found,) = reproduce(result.signature, look_in=[tmp_path], expected={"value": result.value})
+    assert found.status == "equal"
+    (named,) = reproduce(result.signature, models=[f"ngram:{copied}"], expected={"value": result.value})
+    assert named.status == "equal"
+
+
+def test_a_signature_cannot_lead_out_of_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "inside").mkdir()
+    trigram = Path(list_named_models()["trigram"].make_spec().removeprefix("ngram:"))
+    shutil.copytree(trigram, tmp_path / "outside")
+    signature = load_model(f"ngram:{tmp_path / 'outside'}").signature
+    for name in ("../outside", "*", "inside/../../outside"):
+        with pytest.raises(ModelError):
+            load_model(signature.replace("outside", name), look_in=[tmp_path / "inside"])
+
+
+@pytest.mark.parametrize(
+    "bootstrap", [Bootstrap(), Bootstrap(0), Bootstrap(40, by="item", seed=3, method="bca"), Bootstrap(level=0.9)]
+)
+def test_a_bootstrap_reads_back(bootstrap: Bootstrap) -> None:
+    assert parse_bootstrap(bootstrap.signature).signature == bootstrap.signature
+
+
+# --- from saved runs ---
+
+
+def test_a_run_a_short_form_and_a_signature_mean_the_same_result() -> None:
+    (result,) = evaluate("starter", ["uniform"], measures=["PairAccuracy"])
+    name = save([result])
+    for text in (result.signature, f" {result.signature}\n", shorten_signature(result.signature), name, "latest"):
+        (again,) = reproduce(text)
+        assert (again.status, again.run, again.signature) == ("equal", name, result.signature)
+    with pytest.raises(UnknownName, match="no signature or run named '00000000'"):
+        reproduce("00000000")
+
+
+def test_rounding_is_no_difference_and_more_is_one() -> None:
+    (result,) = evaluate("starter", ["trigram"], measures=["PairAccuracy"])
+    assert result.value is not None
+    save([replace(result, value=result.value + 1e-9)])
+    assert reproduce("latest")[0].status == "equal within rounding"
+    save([replace(result, value=result.value + 1e-4)])
+    (again,) = reproduce("latest")
+    assert again.status == "different"
+    assert re.fullmatch(r"value is 0\.\d+, and was 0\.\d+", again.differences[0])
+    save([replace(result, low=None)])
+    assert "low is 0" in reproduce("latest")[0].differences[0]
+
+
+def test_a_users_table_is_kept_with_its_run(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text(MINE)
+    run("evaluate", "mine.csv", "--columns", "good=G,bad=B", "-m", "trigram", "--by", "topic")
+    assert json.loads(run("report", "latest", "--json").stdout)["notes"] == []
+    (tmp_path / "mine.csv").unlink()
+    assert json.loads(run("report", "latest", "--json").stdout)["notes"] == []
+    assert "The dogs were here." in (tmp_path / "report.html").read_text(encoding="utf-8")
+    again = json.loads(run("reproduce", "latest", "--json").stdout)
+    assert {row["status"] for row in again} == {"equal"}
+    assert len(again) == 8
+    # Elsewhere there is no run: the signature names the suite, and the user the file.
+    (tmp_path / "elsewhere.csv").write_text(MINE)
+    options = ("--data", "elsewhere.csv", "--columns", "good=G,bad=B")
+    shutil.rmtree(Path(os.environ["ACCEPTABILITY_HOME"]) / "runs")
+    assert (
+        "suite mine: it is neither in the catalog nor in a file"
+        in run("reproduce", again[0]["signature"], code=1).stderr
+    )
+    (tmp_path / "mine.csv").write_text(MINE)
+    done = run("reproduce", again[0]["signature"], "--data", "mine.csv", *options[2:], code=4)
+    assert "nothing to compare with" in done.stderr
+    expect = f"{again[0]['value']:.4f}"
+    run("reproduce", again[0]["signature"], "--data", "mine.csv", *options[2:], "--expect", expect)
+    run("reproduce", again[0]["signature"], "--data", "mine.csv", *options[2:], "--expect", "0.1234", code=3)
+    (tmp_path / "mine.csv").write_text(MINE.replace("late", "early"))
+    done = run("reproduce", again[0]["signature"], *("--data", "mine.csv"), *options[2:], code=1)
+    assert re.search(r"suite mine: its hash is \w{12} here, not \w{12}: its content differs", done.stderr)
+
+
+def test_a_suite_of_the_catalog_is_kept_by_its_name(own_home: Path) -> None:
+    suite = load_suite("starter")
+    (result,) = evaluate(suite, ["uniform"], measures=["PairAccuracy"], bootstrap=Bootstrap(0))
+    name = save([result], RunInputs([SuiteInput(suite, "starter")], ["uniform"]))
+    files = {path.name for path in (own_home / "runs" / name).iterdir()}
+    assert files == {"run.json", "results.json", "results.csv", "units.json", "units.csv"}
+    described = json.loads((own_home / "runs" / name / "run.json").read_text())["inputs"]["suites"]
+    assert described == [
+        {"name": "starter", "signature": suite.signature, "columns": {}, "marks": {}, "file": None},
+    ]
+
+
+def test_runs_of_the_version_before_are_read(own_home: Path) -> None:
+    (result,) = evaluate("starter", ["uniform"], measures=["PairAccuracy"], bootstrap=Bootstrap(0))
+    path = own_home / "runs" / save([result]) / "run.json"
+    content = json.loads(path.read_text())
+    del content["inputs"]
+    path.write_text(json.dumps(content))
+    assert len(list_saved_runs()[0]) == 1
+    assert reproduce("latest")[0].status == "equal"
+
+
+def test_a_damaged_suite_of_a_run_is_not_measured(own_home: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text(MINE)
+    suite = load_suite(str(tmp_path / "mine.csv"), columns={"good": "G", "bad": "B"})
+    results = evaluate(suite, ["uniform"], measures=["PairAccuracy"], bootstrap=Bootstrap(0))
+    name = save(results, RunInputs([SuiteInput(suite, str(tmp_path / "mine.csv"))], ["uniform"]))
+    saved = own_home / "runs" / name / "suite-1.json.gz"
+    saved.write_bytes(saved.read_bytes()[:-9])
+    assert reproduce("latest")[0].status == "missing"
+
+
+# --- every kind of result ---
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("evaluate", "starter", "-m", "trigram", "-M", "AUC", "--resample-by", "phenomenon", "--interval", "bca"),
+        ("evaluate", "starter", "-m", "trigram", "-r", "slor(unigrams='wordfreq:en')", "-M", "PairAccuracy"),
+        ("compare", "starter", "-m", "trigram", "-m", "uniform", "--by", "phenomenon", "--resamples", "100"),
+        ("correlate", "starter", "-m", "trigram", "-m", "uniform", "--of", "gaps", "--kind", "spearman"),
+        ("contrasts", "starter", "-m", "trigram", "--by", "phenomenon", "--side", "right", "--resamples", "100"),
+        ("score", "starter", "trigram", "--reduce", "mean_lp"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_results_of_a_command_are_equal(run: Run, command: tuple[str, ...]) -> None:
+    run(*command)
+    again = json.loads(run("reproduce", "latest", "--json").stdout)
+    assert {row["status"] for row in again} == {"equal"}
+    assert all(row["rows"] for row in again)
+
+
+def test_a_fit_of_morcela_is_equal(run: Run, tmp_path: Path) -> None:
+    words = ["cat", "dog", "boy", "girl", "bird", "man", "child", "king", "queen", "horse", "cow", "fish"]
+    rows = [f"The {word} {'sleeps here' * (n % 3)} {'.' * (n % 2 + 1)}".strip() for n, word in enumerate(words)]
+    ratings = "".join(f"{row},{(n * 5) % 7}\n" for n, row in enumerate(rows))
+    (tmp_path / "rated.csv").write_text(f"text,rating\n{ratings}")
+    done = program.typed(
+        ("link", "rated.csv", "-m", "trigram", "--unigrams", "wordfreq:en", "--folds", "2"), tmp_path, os.environ
+    )
+    if done.returncode:
+        pytest.skip(done.stderr)
+    (row,) = json.loads(run("reproduce", "latest", "--json").stdout)
+    assert row["status"] == "equal"
+
+
+def test_scores_of_a_file_are_measured_again(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text(MINE)
+    texts = [text for line in MINE.splitlines()[1:] for text in line.split(",")[:2]]
+    lines = [f"{text},{len(text)},{-number}" for number, text in enumerate(texts)]
+    (tmp_path / "scores.csv").write_text("\n".join(["sentence,long (words),late", *lines]))
+    (tmp_path / "few.csv").write_text("\n".join(["text,score", *(",".join(line.split(",")[:2]) for line in lines[:5])]))
+    suite = ("mine.csv", "--suite-columns", "good=G,bad=B")
+    run("measure", *suite, "--scores", "scores.csv", "--columns", "text=sentence,score=long (words)")
+    check_equal_with_and_without_run(run, tmp_path)
+    run("measure", *suite, "--scores", "few.csv", "--partial", "-M", "PairAccuracy")
+    check_equal_with_and_without_run(run, tmp_path)
+    run("measure", *suite, "--scores", "scores.csv", "--columns", "text=sentence,score=late", "--where", "topic=a")
+    check_equal_with_and_without_run(run, tmp_path)
+    (tmp_path / "scores.csv").write_text("sentence,late\n")
+    done = run("reproduce", "latest", code=1)
+    assert re.search(r"scores.csv has the hash \w{12}, not \w{12}: its content differs", done.stderr)
+
+
+def check_equal_with_and_without_run(run: Run, folder: Path) -> None:
+    rows = json.loads(run("reproduce", "latest", "--json").stdout)
+    assert {row["status"] for row in rows} == {"equal"}
+    signature, value = rows[0]["signature"], rows[0]["value"]
+    runs = Path(os.environ["ACCEPTABILITY_HOME"]) / "runs"
+    runs.rename(folder / "hidden")
+    (found,) = reproduce(
+        signature,
+        expected={"value": value},
+        data=[str(folder / "mine.csv")],
+        columns={"good": "G", "bad": "B"},
+        look_in=[folder],
+    )
+    assert found.status == "equal", found.differences
+    (folder / "hidden").rename(runs)
+
+
+def test_ratings_are_equal_and_a_changed_file_is_named(run: Run, tmp_path: Path) -> None:
+    lines = [f"p{who},Sentence {n} is here.,{(who * n) % 5 + n % 3}" for who in range(1, 6) for n in range(1, 9)]
+    (tmp_path / "answers.csv").write_text("\n".join(["worker,sentence,response", *lines]))
+    done = run("ratings", "answers.csv", "--kind", "likert", "--columns", "participant=worker", "--json")
+    signature = json.loads(done.stdout)["signature"]
+    fields = parse_signature(signature)
+    assert fields["ci"] == "student-t(0.95)"
+    assert fields["reliability"] == "split-half(spearman-brown,splits=1000,seed=0,by=participant)"
+    (row,) = json.loads(run("reproduce", "latest", "--json").stdout)
+    assert (row["status"], row["rows"]) == ("equal", 14)
+    with (tmp_path / "answers.csv").open("a") as out:
+        out.write("\np9,Sentence 1 is here.,1\n")
+    assert "its content differs" in run("reproduce", shorten_signature(signature), code=1).stderr
+
+
+def test_choices_are_equal(run: Run, tmp_path: Path) -> None:
+    lines = [f"p{who},i{n},{'good' if (who + n) % 3 else 'bad'}" for who in range(4) for n in range(3)]
+    (tmp_path / "choices.csv").write_text("\n".join(["participant,pair,chosen", *lines]))
+    run("ratings", "choices.csv", "--kind", "choice")
+    (row,) = json.loads(run("reproduce", "latest", "--json").stdout)
+    assert (row["status"], row["rows"]) == ("equal", 4)
+
+
+@pytest.mark.parametrize("measure", ["perplexity(words='spaces')", "predictions", "probe"])
+def test_a_kind_that_needs_more_says_what_to_run(measure: str) -> None:
+    signature = build_signature(measure, {"model": "uniform(vocabulary=9)", "acceptability": __version__})
+    (again,) = reproduce(signature)
+    assert again.status == "not reproducible"
+    assert "run `acceptability " in again.differences[0]
+
+
+# --- what is missing ---
+
+
+def test_everything_that_is_missing_is_named_in_a_line_each() -> None:
+    (result,) = evaluate("starter", ["trigram"], measures=["PairAccuracy"], bootstrap=Bootstrap(0))
+    fields = parse_signature(result.signature)
+    model = fields["model"].replace("trigram@", "bigram@")
+    name, _, _ = fields["suite"].partition("#")
+    (again,) = reproduce(change(result.signature, measure="Elegance()", suite=f"{name}#0123456789ab", model=model))
+    assert again.status == "missing"
+    suite, missing_model, plugin = again.differences
+    assert re.fullmatch(r"suite starter: its hash is \w{12} here, not 0123456789ab: its content differs", suite)
+    assert "ngram:bigram@5732531b85a8: no file or folder of this name and content" in missing_model
+    assert plugin == "no installed package has the measure 'Elegance': install its plug-in"
+
+
+def test_a_model_kind_of_a_plugin_is_named() -> None:
+    (result,) = evaluate("starter", ["uniform"], measures=["PairAccuracy"], bootstrap=Bootstrap(0))
+    (again,) = reproduce(change(result.signature, model="quantum:cat@0123456789ab().lp()"))
+    assert "no installed package has models of the kind 'quantum': install its plug-in" in again.differences[0]
+
+
+def test_a_later_version_is_named_and_an_earlier_one_noted() -> None:
+    (result,) = evaluate("starter", ["uniform"], measures=["PairAccuracy"], bootstrap=Bootstrap(0))
+    (later,) = reproduce(change(result.signature, acceptability="99.0"))
+    assert (later.status, later.differences) == (
+        "missing",
+        (f"acceptability 99.0 is later than this one, {__version__}: update the package",),
+    )
+    (earlier,) = reproduce(change(result.signature, acceptability="0.0.1"), expected={"value": result.value})
+    assert earlier.status == "equal"
+    assert earlier.notes == (f"the signature is of acceptability 0.0.1, and this is {__version__}",)
+
+
+def test_another_number_of_rows_is_a_difference() -> None:
+    (result,) = evaluate("starter", ["uniform"], measures=["PairAccuracy"], bootstrap=Bootstrap(0))
+    (again,) = reproduce(change(result.signature, n="7"))
+    assert again.status == "different"
+    assert again.differences == ("n is 383 now, and 7 in the signature",)
+
+
+def test_code_of_a_model_runs_only_if_the_user_names_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (result,) = evaluate("starter", ["uniform"], measures=["PairAccuracy"], bootstrap=Bootstrap(0))
+    monkeypatch.chdir(tmp_path)
+    model = "causal:theirs@0123456789ab(bos=None, trust_remote_code=True)"
+    # Also if a run says so, which may come from somebody else.
+    save([replace(result, signature=change(result.signature, model=f"{model}.lp()"))], RunInputs(models=[model]))
+    (again,) = reproduce("latest")
+    assert again.status == "missing"
+    assert "runs code of its own" in again.differences[0]
+
+
+def test_a_server_has_to_be_named() -> None:
+    (result,) = evaluate("starter", ["uniform"], measures=["PairAccuracy"], bootstrap=Bootstrap(0))
+    (again,) = reproduce(change(result.signature, model="remote:gpt@0123456789ab(bos=None).lp()"))
+    assert "name it: --model 'remote:URL#MODEL'" in again.differences[0]
+
+
+def test_signatures_of_score_files_read_back(tmp_path: Path) -> None:
+    suite = load_suite("starter")
+    lines = [f"{sentence.id},{number},x" for number, sentence in enumerate(suite.sentences)]
+    (tmp_path / "a@b (1).csv").write_text("\n".join(["key,surprisal (bits),model", *lines]))
+    columns = [{"id": "key", "score": "surprisal (bits)"}]
+    (result,) = measure_file(suite, tmp_path / "a@b (1).csv", ["PairAccuracy"], columns=columns, bootstrap=Bootstrap(0))
+    signed = parse_score_signature(parse_signature(result.signature)["model"])
+    assert signed is not None
+    assert (signed.file, signed.columns, signed.partial, signed.model) == ("a@b (1).csv", tuple(columns), False, "x")
