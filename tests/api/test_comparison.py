@@ -78,11 +78,23 @@ def test_groups_come_with_corrected_p_and_a_macro_mean() -> None:
     assert macro.low < macro.difference < macro.high
     assert macro.p is None
     assert macro.n == 60
+    fields = [parse_signature(result.signature) for result in (overall, groups[0], macro)]
+    corrections = [field.get("correction") for field in fields]
+    assert corrections == [None, "holm,benjamini-hochberg(tests=3)", None]
+    assert [field["test"] == "none" for field in fields] == [False, False, True]
 
 
 def test_the_same_model_twice_does_not_differ() -> None:
     (result,) = compare(SUITE, [GOOD, GOOD], ["PairAccuracy"])
     assert (result.difference, result.p, result.mcnemar_p) == (0, 1, 1)
+
+
+def test_a_measure_that_is_no_mean_is_tested_by_swaps() -> None:
+    (result,) = compare(SUITE, [GOOD, POOR], ["UnpairedAUC"], draws=100)
+    test = parse_signature(result.signature)["test"]
+    assert test == "permutation(swap,standardised,two-sided,draws=100,by=row,seed=0)"
+    (untested,) = compare(SUITE, [GOOD, POOR], ["PairAccuracy"], draws=0)
+    assert parse_signature(untested.signature)["test"] == "none"
 
 
 def test_correlations_are_standardised_before_the_test() -> None:
