@@ -143,6 +143,11 @@ class Recomputation:
 
     def _search_suite(self, signature: str, any_content: bool) -> Suite:
         name, _, content = signature.rpartition("#")
+        if _TARGETS.match(signature):
+            raise NotReproducible(
+                f"the contrasts of {name} were chosen by what a model can score: run `acceptability methods`, or "
+                "`contrasts`, whose signature suffices"
+            )
         others: list[str] = []
         for suite in self._iter_suites(signature):
             if found := find_part(suite, signature):
@@ -325,7 +330,7 @@ class Recomputation:
         fields = parse_signature(signature)
         checks: list[Callable[[], object]] = []
         sources = _list_sources(fields)
-        if "suite" in fields and "+targets(" not in fields["suite"]:
+        if "suite" in fields and not fields["measure"].startswith("contrasts"):
             checks.append(lambda: self.find_suite(fields["suite"], any_content=_is_partial(sources)))
         for source in sources:
             checks.append(lambda source=source: self._check_source(source))  # type: ignore[misc]
