@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 
 import program
-from acceptability import __version__, judge, load_model, load_suite, reproduce
+from acceptability import __version__, compare, judge, load_model, load_suite, reproduce, score
 from acceptability.api.evaluation import evaluate, measure_file
 from acceptability.errors import ModelError, UnknownName
 from acceptability.models import list_named_models
+from acceptability.models.signed_specs import iter_signed_locations
 from acceptability.papers import sign_tables, study
 from acceptability.specs import build_signature, parse_signature, shorten_signature
 from acceptability.stats.bootstrap import Bootstrap, parse_bootstrap
@@ -66,6 +67,12 @@ def save(results: list[Result], inputs: RunInputs | None = None) -> str:
     return save_run("evaluate", "", rows, collect_unit_rows(results), signatures, inputs).id
 
 
+@pytest.fixture
+def move_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Go on without any run and without any stored output of a model: with the signature alone."""
+    return lambda: monkeypatch.setenv("ACCEPTABILITY_HOME", str(tmp_path / "elsewhere"))
+
+
 # --- from the printed signature alone ---
 
 
@@ -86,18 +93,20 @@ def test_the_readme_has_rows_to_reproduce() -> None:
     ("model", "printed"),
     [pytest.param(*row, marks=[pytest.mark.slow] * (row[0] not in QUICK_MODELS)) for row in list_readme_rows()],
 )
-def test_a_row_of_the_readme_is_equal(model: str, printed: str) -> None:
+def test_a_row_of_the_readme_is_equal(model: str, printed: str, move_away: Callable[[], None]) -> None:
     (result,) = evaluate("starter", [model], measures=["PairAccuracy(ties=0.5)"])
+    move_away()
     (again,) = reproduce(result.signature, expected=printed)
     assert again.is_same, again.differences
     (other,) = reproduce(result.signature, expected="0.1234")
     assert other.status == "different"
 
 
-def test_rows_of_the_demo_are_equal() -> None:
+def test_rows_of_the_demo_are_equal(move_away: Callable[[], None]) -> None:
     results = evaluate("starter", QUICK_MODELS, measures=["PairAccuracy(ties=0.5)", "PBC()"], by="phenomenon")
     groups = [result for result in results if result.group]
     assert len(groups) == 52
+    move_away()
     for result in (*results[:3], *groups[-3:]):
         numbers = {name: getattr(result, name) for name in ("value", "low", "high", "n")}
         (again,) = reproduce(result.signature, expected=numbers)
@@ -169,6 +178,15 @@ def test_a_model_is_found_in_a_folder_that_the_user_names(tmp_path: Path) -> Non
     assert found.status == "equal"
     (named,) = reproduce(result.signature, models=[f"ngram:{copied}"], expected={"value": result.value})
     assert named.status == "equal"
+
+
+def test_a_model_of_the_hub_is_found_at_its_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    (tmp_path / "models--me--tiny" / "snapshots" / commit).mkdir(parents=True)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    locations = iter_signed_locations("causal", "me/tiny@0123456789ab", packaged=[], look_in=[])
+    assert list(locations) == [f"me/tiny@{commit}"]
+    assert list(iter_signed_locations("ngram", "me/tiny@0123456789ab", packaged=[], look_in=[])) == []
 
 
 def test_a_signature_cannot_lead_out_of_a_folder(tmp_path: Path) -> None:
@@ -295,6 +313,18 @@ def test_results_of_a_command_are_equal(run: Run, command: tuple[str, ...]) -> N
     again = json.loads(run("reproduce", "latest", "--json").stdout)
     assert {row["status"] for row in again} == {"equal"}
     assert all(row["rows"] for row in again)
+
+
+def test_a_comparison_of_the_version_before_is_equal() -> None:
+    scores = [score("starter", model) for model in QUICK_MODELS]
+    (result,) = compare("starter", scores, ["PairAccuracy"], bootstrap=Bootstrap(100), draws=50)
+    # It had neither the scheme of the test, nor what was resampled, nor McNemar's test.
+    fields = parse_signature(result.signature) | {"test": "permutation(draws=50,by=row,seed=0)"}
+    fields["ci"] = fields["ci"].removeprefix("paired ")
+    assert fields.pop("mcnemar") == "exact"
+    signature = build_signature(fields.pop("measure"), fields)
+    numbers = {name: getattr(result, name) for name in ("difference", "low", "high", "p", "only_first", "n")}
+    assert reproduce(signature, expected=numbers)[0].status == "equal"
 
 
 def test_a_fit_of_morcela_is_equal(run: Run, tmp_path: Path) -> None:

@@ -461,39 +461,40 @@ def _parse_group(fields: Fields) -> str | None:
     return group.removeprefix("macro(").removesuffix(")") if group.startswith("macro(") else group.partition("=")[0]
 
 
-def _find_measured(bench: Recomputation, fields: Fields, sources: Sequence[str]) -> tuple[Suite, list[Scores]]:
+def _find_measured(recomputation: Recomputation, fields: Fields, sources: Sequence[str]) -> tuple[Suite, list[Scores]]:
     """Return the suite that a result measures, and its scores."""
     by_region = needs_regions([load_measure(fields["measure"])], (), None)
-    suite = bench.find_suite(fields["suite"], any_content=_is_partial(sources))
+    suite = recomputation.find_suite(fields["suite"], any_content=_is_partial(sources))
     return suite, [
-        bench.find_scores(_find_whole(bench, suite, source), source, by_region=by_region) for source in sources
+        recomputation.find_scores(_find_whole(recomputation, suite, source), source, by_region=by_region)
+        for source in sources
     ]
 
 
-def _find_whole(bench: Recomputation, suite: Suite, source: str) -> Suite:
+def _find_whole(recomputation: Recomputation, suite: Suite, source: str) -> Suite:
     """Return the suite against which scores are read: the whole one, if they are chosen by the values of tags."""
     signed = parse_score_signature(source)
     if not (signed and signed.where):
         return suite
     # Its hash is in no signature: that of the part is compared when the scores have been read.
-    return bench.find_suite(f"{split_part_name(suite.name)[0]}#", any_content=True)
+    return recomputation.find_suite(f"{split_part_name(suite.name)[0]}#", any_content=True)
 
 
-def _recompute_measure(bench: Recomputation, fields: Fields) -> list[Row]:
+def _recompute_measure(recomputation: Recomputation, fields: Fields) -> list[Row]:
     by, bootstrap = _parse_group(fields), _parse_interval(fields)
     key = "measure", fields["measure"], fields["suite"], fields["model"], by, bootstrap
 
     def compute() -> list[Row]:
-        suite, (scores,) = _find_measured(bench, fields, [fields["model"]])
+        suite, (scores,) = _find_measured(recomputation, fields, [fields["model"]])
         return [result.row() for result in measure(suite, scores, [fields["measure"]], by=by, bootstrap=bootstrap)]
 
-    return [row for row in bench.share(key, compute) if row["group"] == fields.get("group")]
+    return [row for row in recomputation.share(key, compute) if row["group"] == fields.get("group")]
 
 
 _DRAWS = re.compile(r"draws=(\d+)")
 
 
-def _recompute_comparison(bench: Recomputation, fields: Fields) -> list[Row]:
+def _recompute_comparison(recomputation: Recomputation, fields: Fields) -> list[Row]:
     by, bootstrap = _parse_group(fields), _parse_interval(fields)
     draws = _DRAWS.search(fields["test"])
     sources = _split_joined(fields["model"], " minus ")
@@ -503,88 +504,88 @@ def _recompute_comparison(bench: Recomputation, fields: Fields) -> list[Row]:
     key = "compare", fields["measure"], fields["suite"], fields["model"], *options.values()
 
     def compute() -> list[Row]:
-        suite, scores = _find_measured(bench, fields, sources)
+        suite, scores = _find_measured(recomputation, fields, sources)
         return [comparison.row() for comparison in compare(suite, scores, [fields["measure"]], **options)]
 
-    return [row for row in bench.share(key, compute) if row["group"] == fields.get("group")]
+    return [row for row in recomputation.share(key, compute) if row["group"] == fields.get("group")]
 
 
-def _recompute_correlations(bench: Recomputation, fields: Fields) -> list[Row]:
+def _recompute_correlations(recomputation: Recomputation, fields: Fields) -> list[Row]:
     options: dict[str, Any] = dict(parse_spec(fields["measure"]).options)
     sources = _split_joined(fields["models"], " and ")
-    suite = bench.find_suite(fields["suite"], any_content=_is_partial(sources))
-    scores = [bench.find_scores(_find_whole(bench, suite, source), source) for source in sources]
+    suite = recomputation.find_suite(fields["suite"], any_content=_is_partial(sources))
+    scores = [recomputation.find_scores(_find_whole(recomputation, suite, source), source) for source in sources]
     # Two columns need two names, and two models may be called alike by their specs.
     named = [replace(given, model=source) for given, source in zip(scores, sources, strict=True)]
     return [correlation.row() for correlation in correlate(suite, named, **options)]
 
 
-def _recompute_link(bench: Recomputation, fields: Fields) -> list[Row]:
+def _recompute_link(recomputation: Recomputation, fields: Fields) -> list[Row]:
     options: dict[str, Any] = dict(parse_spec(fields["measure"]).options)
-    suite, model = bench.find_suite(fields["suite"]), bench.find_model(fields["model"])
-    reduction = parse_spec(bench.find_reduction(fields["reduction"]))
+    suite, model = recomputation.find_suite(fields["suite"]), recomputation.find_model(fields["model"])
+    reduction = parse_spec(recomputation.find_reduction(fields["reduction"]))
     unigrams = str(reduction.options["unigrams"])
-    fits = link(suite, [model], unigrams, **options, progress=bench.materials.progress)
+    fits = link(suite, [model], unigrams, **options, progress=recomputation.materials.progress)
     return [fit.row() for fit in fits.values()]
 
 
 _TARGETS = re.compile(r"(?P<suite>.+)\+targets\((?P<side>\w+)\)#(?P<content>\w+)\Z", re.DOTALL)
 
 
-def _recompute_contrasts(bench: Recomputation, fields: Fields) -> list[Row]:
+def _recompute_contrasts(recomputation: Recomputation, fields: Fields) -> list[Row]:
     match = _TARGETS.match(fields["suite"])
-    model, _, _ = bench.split_source(fields["model"])
+    model, _, _ = recomputation.split_source(fields["model"])
     if match is None:
         raise SpecError(f"{fields['suite']} is no suite with targets")
     evaluation = evaluate_contrasts(
         # Its hash is that of the contrasts whose targets were scored, and not that of the suite.
-        bench.find_suite(f"{match['suite']}#", any_content=True),
-        bench.find_model(model),
+        recomputation.find_suite(f"{match['suite']}#", any_content=True),
+        recomputation.find_model(model),
         by=fields.get("by"),
         side=match["side"],
         multi_token=fields["multi_token"] == "True",
         cutoffs=fields["cutoffs"],
         bootstrap=_parse_interval(fields),
-        engine=bench.materials.engine,
-        progress=bench.materials.progress,
+        engine=recomputation.materials.engine,
+        progress=recomputation.materials.progress,
     )
     return [{**row, "signature": evaluation.signature} for row in evaluation.rows()]
 
 
-def _recompute_calibration(bench: Recomputation, fields: Fields) -> list[Row]:
-    model, _, _ = bench.split_source(fields["model"])
+def _recompute_calibration(recomputation: Recomputation, fields: Fields) -> list[Row]:
+    model, _, _ = recomputation.split_source(fields["model"])
     calibration = calibrate(
-        bench.find_suite(fields["suite"]),
-        bench.find_model(model),
-        fit=bench.find_suite(fields["fit"]) if "#" in fields["fit"] else None,
+        recomputation.find_suite(fields["suite"]),
+        recomputation.find_model(model),
+        fit=recomputation.find_suite(fields["fit"]) if "#" in fields["fit"] else None,
         method=fields["measure"].removeprefix("calibration(").removesuffix(")"),
         bins=int(fields["bins"]),
-        engine=bench.materials.engine,
-        progress=bench.materials.progress,
+        engine=recomputation.materials.engine,
+        progress=recomputation.materials.progress,
     )
     return [{**row, "signature": calibration.signature} for row in calibration.rows()]
 
 
-def _recompute_scores(bench: Recomputation, fields: Fields) -> list[Row]:
+def _recompute_scores(recomputation: Recomputation, fields: Fields) -> list[Row]:
     try:
-        model, reduction, region = bench.split_source(fields["model"])
+        model, reduction, region = recomputation.split_source(fields["model"])
     except NotReproducible as error:
         raise NotReproducible(
             "the signature of scores per token, word or region does not say which: run `acceptability score` with "
             "--tokens, --words or --regions"
         ) from error
     scored = score_rows(
-        bench.find_suite(fields["suite"]),
-        bench.find_model(model),
-        bench.find_reduction(reduction),
+        recomputation.find_suite(fields["suite"]),
+        recomputation.find_model(model),
+        recomputation.find_reduction(reduction),
         region=region or None,
-        engine=bench.materials.engine,
-        progress=bench.materials.progress,
+        engine=recomputation.materials.engine,
+        progress=recomputation.materials.progress,
     )
     return [{**row, "signature": scored.signature} for row in scored.rows]
 
 
-def _recompute_study(bench: Recomputation, fields: Fields) -> list[Row]:
+def _recompute_study(recomputation: Recomputation, fields: Fields) -> list[Row]:
     options = dict(parse_spec(fields["measure"]).options)
     name = str(options.pop("paper"))
     # Found by the registry, as every study is, since papers are above this folder.
@@ -594,44 +595,46 @@ def _recompute_study(bench: Recomputation, fields: Fields) -> list[Row]:
         flags = " and ".join(known[key].list_flags()[0] for key in files)
         raise NotReproducible(f"the table needs the files of {flags}: run `acceptability study {name}` with them")
     signatures = fields["models"].split(" and ") if fields.get("models") else []
-    models = [bench.find_model(signature) for signature in signatures]
+    models = [recomputation.find_model(signature) for signature in signatures]
 
     def compute() -> list[Row]:
-        cells = paper.compute(models, engine=bench.materials.engine, progress=bench.materials.progress, **options)
+        cells = paper.compute(
+            models, engine=recomputation.materials.engine, progress=recomputation.materials.progress, **options
+        )
         return [cell.as_row() for cell in cells]
 
-    rows = bench.share(("study", fields["measure"], fields.get("models")), compute)
+    rows = recomputation.share(("study", fields["measure"], fields.get("models")), compute)
     return [row for row in rows if row["table"] == fields["table"]]
 
 
 _RESPONSES = re.compile(r"(?P<file>.+)@(?P<content>[0-9a-f]{12})(?:\((?P<columns>.*)\))?\Z", re.DOTALL)
 
 
-def _find_responses(bench: Recomputation, fields: Fields) -> tuple[str, dict[str, str]]:
+def _find_responses(recomputation: Recomputation, fields: Fields) -> tuple[str, dict[str, str]]:
     """Return the file of responses, or the suite that holds them, and its column mapping."""
     match = _RESPONSES.match(fields["data"])
     if match is None:
         # The answers are in the tags of a suite of the catalog.
-        return bench.find_suite(fields["data"]).name, {}
+        return recomputation.find_suite(fields["data"]).name, {}
     named = dict(part.partition("=")[::2] for part in re.split(r",(?=[^,=]+=)", match["columns"] or "") if part)
-    return str(bench.find_file(match["file"], match["content"])), named
+    return str(recomputation.find_file(match["file"], match["content"])), named
 
 
-def _recompute_ratings(bench: Recomputation, fields: Fields) -> list[Row]:
-    file, columns = _find_responses(bench, fields)
+def _recompute_ratings(recomputation: Recomputation, fields: Fields) -> list[Row]:
+    file, columns = _find_responses(recomputation, fields)
     options: dict[str, Any] = dict(parse_spec(fields["measure"]).options)
     signed = parse_score_signature(_split_joined(fields["models"], " and ")[0]) if "models" in fields else None
     scores = None
     if signed:
-        path = bench.find_file(signed.file, signed.content)
+        path = recomputation.find_file(signed.file, signed.content)
         scores = ScoreFile(path, signed.columns[0], signed.partial, signed.where)
-    suite = bench.find_suite(fields["suite"]) if "suite" in fields else None
+    suite = recomputation.find_suite(fields["suite"]) if "suite" in fields else None
     rated = build_rating_tables(file, ResponseOptions(columns=columns, **options), suite=suite, scores=scores)
     return list(rated.rows())
 
 
-def _recompute_choices(bench: Recomputation, fields: Fields) -> list[Row]:
-    file, columns = _find_responses(bench, fields)
+def _recompute_choices(recomputation: Recomputation, fields: Fields) -> list[Row]:
+    file, columns = _find_responses(recomputation, fields)
     return list(build_choice_tables(file, columns).rows())
 
 

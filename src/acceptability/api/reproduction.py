@@ -135,8 +135,8 @@ def reproduce(
             )
         requests = [_Request(requests[0].signature, _parse_expected(expected, requests[0].signature))]
     materials = Materials(models, data, columns or {}, [Path(folder) for folder in look_in], runs, engine, progress)
-    bench = Recomputation(materials)
-    return [_reproduce_request(request, bench) for request in requests]
+    recomputation = Recomputation(materials)
+    return [_reproduce_request(request, recomputation) for request in requests]
 
 
 def find_value(row: Row) -> tuple[str, object]:
@@ -204,13 +204,13 @@ def _parse_expected(expected: str | Mapping[str, object] | Sequence[Row], signat
     return (dict(zip(("value", *_PRINTED_COLUMNS), numbers, strict=False)),)
 
 
-def _reproduce_request(request: _Request, bench: Recomputation) -> Reproduction:
+def _reproduce_request(request: _Request, recomputation: Recomputation) -> Reproduction:
     signature, notes = request.signature, _compare_versions(request.signature)
     try:
         _check_version(signature)
-        if problems := bench.list_problems(signature):
+        if problems := recomputation.list_problems(signature):
             raise MissingInputs(problems)
-        rows = tuple(bench.compute_rows(signature))
+        rows = tuple(recomputation.compute_rows(signature))
         if not rows:
             raise MissingInputs(
                 [f"nothing has the {parse_signature(signature).get('group') or 'table'} of the signature"]

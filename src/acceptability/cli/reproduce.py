@@ -25,12 +25,12 @@ from acceptability.cli.console import (
     load_cli_engine,
     print_json,
     print_message,
-    print_rows,
+    print_table,
     read_columns,
     show_progress,
 )
 from acceptability.errors import SpecError
-from acceptability.report.terminal import format_interval, format_number
+from acceptability.report.terminal import add_row, format_interval, format_number, make_titled_table
 from acceptability.specs import parse_signature, shorten_signature
 
 # 2 is that of a command line that cannot be parsed. Of several results, the first status here that one has decides.
@@ -121,8 +121,16 @@ def _has_signature(row: dict[str, object], text: str) -> bool:
 
 
 def _print_reproductions(reproductions: Sequence[Reproduction]) -> None:
-    header = ["short form", "what", "again", "95 % interval", "n", "result"]
-    print_rows(header, [dict(zip(header, _list_cells(one), strict=True)) for one in reproductions])
+    table = make_titled_table(None)
+    table.add_column("short form", no_wrap=True)
+    table.add_column("what", overflow="fold")
+    # In a narrow terminal, what it is may be folded, numbers must not be.
+    for name in ("again", "95 % interval", "n"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("result", overflow="fold")
+    for reproduction in reproductions:
+        add_row(table, *_list_cells(reproduction))
+    print_table(table)
     for reproduction in reproductions:
         for line in reproduction.differences:
             print_message(f"{shorten_signature(reproduction.signature)}: {line}")
@@ -134,17 +142,17 @@ def _print_reproductions(reproductions: Sequence[Reproduction]) -> None:
         print_message("nothing to compare with: no saved run has this signature. Give the number: --expect NUMBER")
 
 
-def _list_cells(reproduction: Reproduction) -> list[object]:
+def _list_cells(reproduction: Reproduction) -> list[str]:
     """Return the cells of a reproduction; of several rows, only their number."""
     fields = parse_signature(reproduction.signature)
     what = " ".join(filter(None, (fields["measure"], fields.get("group"), fields.get("table"))))
     rows = reproduction.rows
     if len(rows) != 1:
-        numbers: list[object] = ["" if not rows else f"{len(rows)} rows", "", fields.get("n", "")]
+        numbers = ["" if not rows else f"{len(rows)} rows", "", fields.get("n", "")]
     else:
         low, high = (rows[0].get(end) for end in ("low", "high"))
         interval = format_interval(low, high) if isinstance(low, float) and isinstance(high, float) else "–"
-        numbers = [_format_value(find_value(rows[0])[1]), interval, rows[0].get("n", "")]
+        numbers = [_format_value(find_value(rows[0])[1]), interval, str(rows[0].get("n", ""))]
     return [shorten_signature(reproduction.signature), what, *numbers, reproduction.status]
 
 
