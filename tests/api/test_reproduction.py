@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -447,15 +448,25 @@ def test_another_number_of_rows_is_a_difference() -> None:
     assert again.differences == ("n is 383 now, and 7 in the signature",)
 
 
-def test_code_of_a_model_runs_only_if_the_user_names_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_of_a_model_runs_only_if_the_user_names_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     (result,) = evaluate("starter", ["uniform"], measures=["PairAccuracy"], bootstrap=Bootstrap(0))
-    monkeypatch.chdir(tmp_path)
     model = "causal:theirs@0123456789ab(bos=None, trust_remote_code=True)"
+    opened: list[str] = []
+
+    def open_model(spec: str) -> object:
+        opened.append(spec)
+        return SimpleNamespace(signature=model)
+
+    monkeypatch.setattr("acceptability.api.recomputation.load_model", open_model)
     # Also if a run says so, which may come from somebody else.
     save([replace(result, signature=change(result.signature, model=f"{model}.lp()"))], RunInputs(models=[model]))
     (again,) = reproduce("latest")
     assert again.status == "missing"
     assert "runs code of its own" in again.differences[0]
+    assert opened == []
+    # The stand-in has no files, but is the one that the user named.
+    reproduce("latest", models=[model])
+    assert set(opened) == {model}
 
 
 def test_a_server_has_to_be_named() -> None:
