@@ -376,6 +376,40 @@ def check_equal_with_and_without_run(run: Run, folder: Path) -> None:
     (folder / "hidden").rename(runs)
 
 
+def test_a_table_of_unigrams_is_found_and_checked(run: Run, tmp_path: Path, move_away: Callable[[], None]) -> None:
+    (tmp_path / "tables").mkdir()
+    table = tmp_path / "tables" / "counts.tsv"
+    table.write_text("word\tcount\nthe\t9\nwas\t3\n")
+    reduction = ("-r", "slor(unigrams='tables/counts.tsv')", "-M", "PairAccuracy")
+    run("evaluate", "starter", "-m", "trigram", *reduction, "--resamples", "0")
+    (row,) = json.loads(run("reproduce", "latest", "--json").stdout)
+    assert row["status"] == "equal"
+    move_away()
+    (without,) = reproduce(row["signature"])
+    assert "the table of unigrams tables/counts.tsv is not here" in without.differences[0]
+    (found,) = reproduce(row["signature"], data=[str(table)], expected={"value": row["value"]})
+    assert found.status == "equal", found.differences
+    table.write_text("word\tcount\nthe\t8\nwas\t3\n")
+    (changed,) = reproduce(row["signature"], data=[str(table)])
+    assert re.search(r"the table of unigrams is counts.tsv#\w+ here, not as in slor", changed.differences[0])
+
+
+def test_a_run_of_a_stranger_opens_only_its_own_files_and_the_catalog(tmp_path: Path, own_home: Path) -> None:
+    (tmp_path / "mine.csv").write_text(MINE.replace("G,B", "good,bad"))
+    suite = load_suite(str(tmp_path / "mine.csv"))
+    results = evaluate(suite, ["uniform"], measures=["PairAccuracy"], bootstrap=Bootstrap(0))
+    name = save(results, RunInputs([SuiteInput(suite, str(tmp_path / "mine.csv"))], ["uniform"]))
+    assert reproduce("latest")[0].status == "equal"
+    theirs = tmp_path / "theirs" / name
+    shutil.move(own_home / "runs" / name, theirs)
+    assert reproduce(str(theirs))[0].status == "equal"
+    content = json.loads((theirs / "run.json").read_text())
+    for file in (None, "../outside.gz"):
+        content["inputs"]["suites"][0]["file"] = file
+        (theirs / "run.json").write_text(json.dumps(content))
+        assert reproduce(str(theirs))[0].status == "missing", "the table lies elsewhere, and is not read"
+
+
 def test_ratings_are_equal_and_a_changed_file_is_named(run: Run, tmp_path: Path) -> None:
     lines = [f"p{who},Sentence {n} is here.,{(who * n) % 5 + n % 3}" for who in range(1, 6) for n in range(1, 9)]
     (tmp_path / "answers.csv").write_text("\n".join(["worker,sentence,response", *lines]))

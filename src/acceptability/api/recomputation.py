@@ -235,7 +235,7 @@ class Recomputation:
 
     def find_file(self, name: str, content: str) -> Path:
         """Return the file of a name whose content has a hash."""
-        recorded = [path for run in self.materials.runs for path in run.inputs.get("files", ())]
+        recorded = [path for run in self.materials.runs if run.is_own for path in run.inputs.get("files", ())]
         folders = (Path(), *self.materials.folders)
         # Names come from signatures, perhaps a stranger's: they must not lead out of these folders.
         here = [folder / name for folder in folders if Path(name).name == name]
@@ -310,10 +310,9 @@ class Recomputation:
             name = match[1]
             if name.startswith("wordfreq:"):
                 continue
-            candidates = [
-                Path(name),
-                *(Path(path) for path in self.materials.data if Path(path).name == Path(name).name),
-            ]
+            # Written as it was typed, perhaps by a stranger: a path is followed from the folder of one's own runs only.
+            candidates = [folder / name for folder in self.materials.folders[len(self.materials.look_in) :]]
+            candidates += [Path(path) for path in self.materials.data if Path(path).name == Path(name).name]
             candidates += [folder / Path(name).name for folder in (Path(), *self.materials.folders)]
             path = next((path for path in candidates if path.is_file()), None)
             if path is None:

@@ -314,8 +314,13 @@ def find_part(suite: Suite, signature: str) -> Suite | None:
 
 
 def _load_described_suite(folder: Path, described: Mapping[str, Any]) -> Suite:
-    file = described.get("file")
-    return _read_suite(folder, str(file)) if file else load_suite(str(described.get("name")))
+    file, name = described.get("file"), str(described.get("name"))
+    # A run from somebody else may name any file or data set: only its own files and the catalog are opened.
+    if file:
+        return _read_suite(folder, str(file))
+    if not is_catalog_name(name):
+        raise SuiteError(f"the run names {name!r}, which is no suite of the catalog")
+    return load_suite(name)
 
 
 def _read_suite(folder: Path, file: str) -> Suite:
@@ -323,8 +328,8 @@ def _read_suite(folder: Path, file: str) -> Suite:
     path = folder / file
     try:
         # A run may come from somebody else: its files are read from its own folder only.
-        if Path(file).name != file:
-            raise ValueError("it is no name of a file")
+        if Path(file).name != file or path.is_symlink():
+            raise ValueError("it is no file of this folder")
         with gzip.open(path) as opened:
             compressed = opened.read(_MAX_SUITE_BYTES + 1)
         if len(compressed) > _MAX_SUITE_BYTES:
