@@ -1,7 +1,7 @@
 """Saved runs: the results of a command in a folder of their own, as JSON and CSV.
 
-``ACCEPTABILITY_HOME/runs/ID/`` holds ``run.json`` (the command line, the time, the version, the signatures, and what
-the command was given: suites, models and files of scores), ``results`` and ``units`` (the rows that the results are
+``ACCEPTABILITY_HOME/runs/ID/`` holds ``run.json`` (the command line, the time, the version, the signatures, and the
+inputs of a run: suites, models and files of scores), ``results`` and ``units`` (the rows that the results are
 computed from), and the sentences and contrasts of a user's own suites, ``suite-1.json.gz`` and so on. Suites of the
 catalog are kept by their names and hashes, since anybody can load them again.
 """
