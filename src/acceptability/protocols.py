@@ -72,6 +72,11 @@ class Model(Protocol):
         """The function that returns whether a token is outside the vocabulary; None if the model cannot tell."""
         return None
 
+    @property
+    def omits_unknown(self) -> bool:
+        """Whether sentences with unknown words have no score, and are left out of results."""
+        return False
+
     def as_lenient(self) -> Model:
         """Return a variant that also scores texts in which every word is unknown; by default the model itself."""
         return self
@@ -117,6 +122,10 @@ class _CompletedModel(Model):
     def is_unknown(self) -> Callable[[str], bool] | None:
         function: Callable[[str], bool] | None = getattr(self.inner, "is_unknown", super().is_unknown)
         return function
+
+    @property
+    def omits_unknown(self) -> bool:
+        return bool(getattr(self.inner, "omits_unknown", super().omits_unknown))
 
     def as_lenient(self) -> Model:
         lenient: Callable[[], Model] = getattr(self.inner, "as_lenient", super().as_lenient)

@@ -142,6 +142,11 @@ class LenientModel(Model):
         """The function that returns whether a token is outside the vocabulary of the model."""
         return self.model.is_unknown
 
+    @property
+    def omits_unknown(self) -> bool:
+        """Whether sentences with unknown words have no score."""
+        return self.model.omits_unknown
+
 
 def make_lenient(model: str) -> str | LenientModel:
     """Return the lenient variant of a model that refuses sentences of unknown words; any other model as it is.
