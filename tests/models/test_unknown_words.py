@@ -277,3 +277,20 @@ def test_a_model_that_only_tells_unknown_tokens_is_asked() -> None:
 
     suite = Suite("s", (Sentence("a", "x"), Sentence("b", "y")), (Contrast("a", "b"),))
     assert score(suite, complete_model(Words())).unknown_words == {"a": ("x",), "b": ("y",)}
+
+
+def test_kenlm_gives_unknown_words_the_whole_probability(specs: dict[str, str]) -> None:
+    pytest.importorskip("kenlm", reason="kenlm is not installed (make install)")
+    from acceptability.models.ngram.model import NGram
+
+    path = Path(specs["arpa"].removeprefix("ngram:"))
+    # kenlm reads ARPA files too, so that the same model can be asked through both.
+    model = NGram(path, "kenlm", "spaces", False, "auto", True, "auto")
+    assert "unknown='<unk>'" in model.signature
+    (output,) = model.run(model.encode([Query("The cats zebra .")]))
+    ours = run_model(f"{specs['arpa']}(unknown='<unk>', eos=True)", "The cats zebra .")
+    assert (output.tokens, output.offsets, output.unknown) == (ours.tokens, ours.offsets, (2,))
+    assert output.logprobs == pytest.approx(ours.logprobs, abs=1e-4)
+    with pytest.raises(ModelError, match="does not list its words"):
+        spelled = NGram(path, "kenlm", "spaces", False, "auto", True, "spelling")
+        spelled.run(spelled.encode([Query("The cats zebra .")]))

@@ -41,7 +41,15 @@ from acceptability.papers.niu_penn.sense import (
 from acceptability.protocols import EncodedQuery, Engine, Model
 from acceptability.suites import load_suite
 from acceptability.train.corpus import Corpus, open_corpus
-from acceptability.train.perplexity import Perplexity, add_eos, is_improper, is_masked, perplexity, pseudo_perplexity
+from acceptability.train.perplexity import (
+    Perplexity,
+    add_eos,
+    is_improper,
+    is_masked,
+    keep_unknown_symbol,
+    perplexity,
+    pseudo_perplexity,
+)
 from acceptability.types import ModelOutput, Query, Suite
 
 # The paper's names of the reductions that need no unigrams.
@@ -154,7 +162,8 @@ def make_lenient(model: str) -> str | LenientModel:
     >>> make_lenient("uniform")
     'uniform'
     """
-    loaded = load_model(model)
+    # The papers give every unknown word the whole probability of <unk>.
+    loaded = load_model(keep_unknown_symbol(model))
     lenient = loaded.as_lenient()
     return model if lenient is loaded else LenientModel(lenient)
 
