@@ -67,8 +67,8 @@ def refuse_unknown_words(model: str, words: Sequence[str], index: int) -> None:
 class SpellingModel:
     """The probability of the spelling of a word that is not in a vocabulary.
 
-    An n-gram model of characters, smoothed as by Witten and Bell (1991), whose training text is the vocabulary, each
-    word once: words that are rare or were never seen are spelled like the many rare words of a vocabulary, not like
+    An n-gram model of characters with Witten–Bell smoothing (1991), whose training text is the vocabulary, each word
+    once: words that are rare or were never seen are spelled like the many rare words of a vocabulary, not like
     the few frequent ones.
 
     Args:
