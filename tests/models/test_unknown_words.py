@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,9 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from acceptability import evaluate, judge, load_model, measure, score
+from acceptability.api.contrasts import score_target_contrasts
 from acceptability.api.evaluation import evaluate_suites
+from acceptability.api.linking import link
 from acceptability.api.scoring import find_deciding_words, score_rows
 from acceptability.cli import app
 from acceptability.errors import ModelError, QueryError, ScoreError
@@ -295,3 +298,28 @@ def test_kenlm_gives_unknown_words_the_whole_probability(specs: dict[str, str]) 
     encoded = spelled.encode([Query("The cats zebra .")])
     with pytest.raises(ModelError, match="does not list its words"):
         spelled.run(encoded)
+
+
+def test_targets_of_contrasts_are_counted_or_left_out(specs: dict[str, str]) -> None:
+    suite = PAIRS.restrict({"known/good", "known/bad", "one/good", "one/bad"})
+    target = score_target_contrasts(suite, specs["ngram"])
+    assert "unknown words are in 1 of 4 sentences and 1 of 2 pairs, and decide 1 pair" in " ".join(target.notes())
+    omitted = score_target_contrasts(suite, f"{specs['ngram']}(unknown='omit')")
+    assert [exclusion.reason for exclusion in omitted.exclusions] == [
+        "the model does not know a word of its target (unknown='omit')"
+    ]
+    assert len(omitted.suite.contrasts) == 1
+
+
+def test_fits_to_ratings_count_or_omit_unknown_words(specs: dict[str, str]) -> None:
+    texts = ["The cats sleep.", "The dog has slept.", "No cat has ever slept.", "He is sleeping.", "The zebra sleep."]
+    unrated = Suite("unrated", tuple(Sentence(str(number), text) for number, text in enumerate(texts * 4)))
+    scores = score(unrated, specs["ngram"])
+    # Ratings that rise with the model's scores, as a fit needs.
+    ratings = {name: value + 0.1 * int(name) for name, value in scores.values.items()}
+    suite = Suite("rated", tuple(replace(item, rating=ratings[item.id]) for item in unrated.sentences))
+    fits = link(suite, [specs["ngram"], f"{specs['ngram']}(unknown='omit')"], unigrams="wordfreq:en", folds=2)
+    counted, omitted = fits.values()
+    assert (counted.n, omitted.n) == (20, 16)
+    assert "unknown words are in 4 of 20 sentences" in counted.notes
+    assert "unknown words" not in " ".join(omitted.notes)

@@ -46,6 +46,11 @@ class UnknownWordCounter:
                     self.unknown_tokens += len(output.unknown)
                     self._words[self._suite.sentences[sentence_index].id] = output.unknown_words
 
+    @property
+    def words(self) -> WordsById:
+        """The unknown words of each sentence that has some."""
+        return self._words
+
     def add_to(self, scores: Scores, *, omit: bool) -> Scores:
         """Return scores with the unknown words of each sentence, and a note that counts them.
 
@@ -75,6 +80,13 @@ class UnknownWordCounter:
             partial=True,
             notes=(*scores.notes, note),
         )
+
+
+def collect_unknown_words(suite: Suite, outputs: Mapping[str, ModelOutput]) -> UnknownWordCounter:
+    """Return the counter of the unknown words of a suite, given the model's output for each sentence id."""
+    counter = UnknownWordCounter(suite)
+    counter.add_batch([(index, outputs[sentence.id]) for index, sentence in enumerate(suite.sentences)])
+    return counter
 
 
 def describe_unknown_words(suite: Suite, words: WordsById) -> str:
