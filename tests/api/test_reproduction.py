@@ -18,8 +18,7 @@ import program
 from acceptability import __version__, compare, judge, load_model, load_suite, reproduce, score
 from acceptability.api.evaluation import evaluate, measure_file
 from acceptability.errors import ModelError, UnknownName
-from acceptability.models import list_named_models
-from acceptability.models.signed_specs import iter_signed_locations
+from acceptability.models import iter_signed_locations, list_named_models
 from acceptability.papers import sign_tables, study
 from acceptability.specs import build_signature, parse_signature, shorten_signature
 from acceptability.stats.bootstrap import Bootstrap, parse_bootstrap

@@ -386,7 +386,7 @@ def test_in_python_the_same_is_allowed(stranger: Stranger) -> None:
 
 
 def test_a_file_of_paradigms_that_leads_elsewhere_is_refused(stranger: Stranger) -> None:
-    from acceptability.generate.phenomena import generate_suite
+    from acceptability.generate import generate_suite
 
     text = (
         'name = "toy"\n[[paradigm]]\nname = "a"\ncount = 1\nsentence = "{x} sleep{s}."\nacceptable = ["s=1"]\n'

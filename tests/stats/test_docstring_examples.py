@@ -64,7 +64,8 @@ def test_the_option_on_the_command_line(command: str) -> None:
     arguments = [command, "starter", *models, "--measure", "PairAccuracy(ties=0.5)", "--json", "--interval", "bca"]
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 0
-    assert "ci:bca(0.95,resamples=1000" in json.loads(done.stdout)[0]["signature"]
+    kind = {"evaluate": "ci:bca", "compare": "ci:paired bca"}[command]
+    assert f"{kind}(0.95,resamples=1000" in json.loads(done.stdout)[0]["signature"]
     wrong = CliRunner().invoke(app, [*arguments[:-1], "normal"])
     assert isinstance(wrong.exception, MeasureError)
     assert "expected percentile or bca" in str(wrong.exception)
