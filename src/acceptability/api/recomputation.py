@@ -7,33 +7,34 @@ for each kind of result then calls what computed it first: ``measure``, ``compar
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from acceptability import registry
+from acceptability import __version__, registry
 from acceptability.api.comparison import compare, correlate
 from acceptability.api.contrasts import evaluate_contrasts
 from acceptability.api.evaluation import measure, needs_regions
 from acceptability.api.linking import link
 from acceptability.api.rating_tables import ResponseOptions, ScoreFile, build_choice_tables, build_rating_tables
 from acceptability.api.recalibration import calibrate
-from acceptability.api.scoring import ProgressCallback, load_reduction, score_reductions, score_rows
+from acceptability.api.scoring import ProgressCallback, judge, load_reduction, score, score_reductions, score_rows
 from acceptability.errors import AcceptabilityError, MeasureError, ModelError, ScoreError, SpecError, SuiteError
 from acceptability.measures import load_measure
 from acceptability.models import find_signed_spec, load_model
 from acceptability.models.files import hash_file
 from acceptability.protocols import Engine
 from acceptability.reductions import find_unigram_reduction
-from acceptability.specs import parse_model_spec, parse_signature, parse_spec
+from acceptability.specs import build_signature, parse_model_spec, parse_signature, parse_spec
 from acceptability.stats.bootstrap import Bootstrap, parse_bootstrap
 from acceptability.store.runs import find_part, iter_input_suites
 from acceptability.store.scorefile import SignedScores, parse_score_signature, read_scores
 from acceptability.suites import find_entries, is_catalog_name, load_suite
 from acceptability.suites.tables import TABLE_SUFFIXES, is_table_file
-from acceptability.types import Scores, Suite, split_part_name
+from acceptability.types import Scores, Sentence, Suite, split_part_name
 
 Row = Mapping[str, object]
 Fields = Mapping[str, str]
@@ -584,6 +585,41 @@ def _recompute_scores(recomputation: Recomputation, fields: Fields) -> list[Row]
     return [{**row, "signature": scored.signature} for row in scored.rows]
 
 
+def sign_judgements(sentences: Sequence[str], model: str, reduce: str | None = None) -> str:
+    """Return the signature of the scores of some sentences, which has the sentences themselves in it.
+
+    Args:
+        sentences: The sentences that were judged.
+        model: The spec of the model that judged them.
+        reduce: The reduction, if it was not the default.
+
+    >>> sign_judgements(["Cats sleep."], "uniform").partition("|acceptability")[0]
+    'judge|sentences:["Cats sleep."]|model:uniform(vocabulary=50000).lp()|n:1'
+    """
+    suite = Suite("judge", tuple(Sentence(str(number), text) for number, text in enumerate(sentences, start=1)))
+    # Nothing is scored again: the outputs for the same texts have just been stored.
+    fields = {
+        "sentences": json.dumps(list(sentences), ensure_ascii=False),
+        "model": score(suite, model, reduce).signature,
+        "n": str(len(sentences)),
+        "acceptability": __version__,
+    }
+    return build_signature("judge", fields)
+
+
+def _recompute_judgements(recomputation: Recomputation, fields: Fields) -> list[Row]:
+    try:
+        sentences = json.loads(fields["sentences"])
+    except (ValueError, RecursionError) as error:
+        raise SpecError(f"cannot read the sentences of the signature: {error}") from error
+    if not isinstance(sentences, list) or not all(isinstance(sentence, str) for sentence in sentences):
+        raise SpecError("the sentences of the signature are no list of texts")
+    model, reduction, _ = recomputation.split_source(fields["model"])
+    spec, reduce = recomputation.find_model(model), recomputation.find_reduction(reduction)
+    judgements = judge(sentences, spec, reduce, progress=recomputation.materials.progress)
+    return [judgement.row() for judgement in judgements]
+
+
 def _recompute_study(recomputation: Recomputation, fields: Fields) -> list[Row]:
     options = dict(parse_spec(fields["measure"]).options)
     name = str(options.pop("paper"))
@@ -643,6 +679,7 @@ _KINDS: dict[str, Callable[[Recomputation, Fields], list[Row]]] = {
     "contrasts": _recompute_contrasts,
     "calibration": _recompute_calibration,
     "score": _recompute_scores,
+    "judge": _recompute_judgements,
     "ratings": _recompute_ratings,
     "choices": _recompute_choices,
     "study": _recompute_study,

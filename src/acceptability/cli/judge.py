@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from acceptability.api.recomputation import sign_judgements
 from acceptability.api.scoring import Judgement, find_best_judgement, judge
 from acceptability.cli.console import DtypeOption, JsonOption, print_json, print_line, print_message, show_progress
 from acceptability.models import default_model, list_named_models, set_spec_dtype
@@ -36,11 +37,13 @@ def command(
     name = set_spec_dtype(name, dtype) if dtype else name
     with show_progress() as progress:
         judgements = judge(sentences, name, reduce, progress=progress)
+    signature = sign_judgements(sentences, name, reduce)
     if as_json:
-        rows = [judgement.row() for judgement in judgements]
-        print_json({"model": name, "sentences": rows, "better": find_best_judgement(judgements)})
+        rows, best = [judgement.row() for judgement in judgements], find_best_judgement(judgements)
+        print_json({"model": name, "sentences": rows, "better": best, "signature": signature})
     else:
         _print_judgements(judgements)
+        print_message(signature)
 
 
 def _print_judgements(judgements: Sequence[Judgement]) -> None:
