@@ -278,6 +278,20 @@ def test_a_model_of_the_hub_is_found_at_its_commit(tmp_path: Path, monkeypatch: 
     assert list(iter_signed_locations("ngram", "me/tiny@0123456789ab", packaged=[], look_in=[])) == []
 
 
+@pytest.mark.parametrize("library", ["httpx", "httpx2", "requests"])
+def test_a_hub_that_cannot_be_reached_is_one_line(monkeypatch: pytest.MonkeyPatch, library: str) -> None:
+    """Releases of huggingface_hub connect with one of these libraries, and let its errors through."""
+    error = pytest.importorskip(library).exceptions.ConnectionError if library == "requests" else None
+    error = error or pytest.importorskip(library).ConnectError
+
+    def fail(*args: object, **options: object) -> None:
+        raise error("Name or service not known")
+
+    monkeypatch.setattr("huggingface_hub.HfApi.list_repo_commits", fail)
+    with pytest.raises(ModelError, match=r"me/tiny@0123456789ab is not on this machine, .* Name or service not known"):
+        load_model("causal:me/tiny@0123456789ab")
+
+
 def test_a_signature_cannot_lead_out_of_a_folder(tmp_path: Path) -> None:
     (tmp_path / "inside").mkdir()
     trigram = Path(list_named_models()["trigram"].make_spec().removeprefix("ngram:"))

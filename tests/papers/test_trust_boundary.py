@@ -341,6 +341,49 @@ def test_nothing_is_fetched_from_the_hub(stranger: Stranger) -> None:
     assert "config.json" in str(stranger.run(models=["causal:gpt2"]).exception)
 
 
+@pytest.mark.parametrize("location", ["./x", "./x@0123456789ab", "x", "x@0123456789ab", "gone", "./x.GGUF", "~/x"])
+@pytest.mark.parametrize("kind", ["causal", "classifier", "prompted:masked"])
+def test_a_path_beside_the_study_is_no_id_on_the_hub(
+    stranger: Stranger, monkeypatch: pytest.MonkeyPatch, kind: str, location: str
+) -> None:
+    """The path of a file in the folder ``stranger``, typed from above, looks like the model ``x`` of ``stranger``."""
+    monkeypatch.setenv("HOME", str(stranger.folder))
+    if not location.startswith("./"):
+        (stranger.folder / "x").write_text("no folder")
+    (stranger.folder / "gone").symlink_to("nothing")
+    stranger.run(models=[f"{kind}:{location}"])
+    monkeypatch.chdir(stranger.folder.parent)
+    # The tests are offline, so that libraries would not even try.
+    asked: list[object] = []
+
+    def ask(*arguments: object, **options: object) -> None:
+        asked.append(arguments)
+        raise OSError("the Hub was asked")
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", ask)
+    monkeypatch.setattr("huggingface_hub.HfApi.list_repo_commits", ask)
+    done = CliRunner().invoke(app, ["study", "run", "stranger/study.toml"])
+    assert isinstance(done.exception, AcceptabilityError), done.output
+    assert asked == []
+
+
+def test_what_lies_beside_an_adapter_is_not_its_base_model(stranger: Stranger, causal_dir: Path) -> None:
+    """The libraries open ``someone/base`` from the current folder, or from the Hub."""
+    shutil.copytree(causal_dir, stranger.folder / "model")
+    (stranger.folder / "model/someone/base").mkdir(parents=True)
+    adapter = stranger.folder / "model/adapter_config.json"
+    adapter.write_text(json.dumps({"base_model_name_or_path": "someone/base"}))
+    stranger.refuses("hub", models=["causal:model"])
+
+
+def test_an_address_without_a_host_is_none(stranger: Stranger) -> None:
+    for address in ("file:///etc/passwd#m", "#m", "https:#m"):
+        for allowed in ((), ("remote:",)):
+            done = stranger.run(*allowed, models=[f"remote:{address}"])
+            assert isinstance(done.exception, SpecError)
+            assert "is no address" in str(done.exception)
+
+
 @pytest.mark.usefixtures("plugin")
 def test_a_plugin_is_not_run(stranger: Stranger) -> None:
     for described in (

@@ -342,8 +342,6 @@ def _find_hub_commit(name: str, digits: str) -> str | None:
 
 def _list_hub_errors(*own: type[Exception]) -> tuple[type[Exception], ...]:
     """Return the errors of a request to the Hub: its own, and those of the library that it connects with."""
-    # requests, whose errors are OSErrors, before version 1 of huggingface_hub, and httpx since then.
-    if not is_importable("httpx"):
-        return (*own, OSError, RuntimeError)
-    error: type[Exception] = import_module("httpx").HTTPError
-    return (*own, OSError, RuntimeError, error)
+    # requests, whose errors are OSErrors, before version 1 of huggingface_hub; then httpx, and since version 2 httpx2.
+    libraries = [name for name in ("httpx", "httpx2") if is_importable(name)]
+    return (*own, OSError, RuntimeError, *(import_module(name).HTTPError for name in libraries))

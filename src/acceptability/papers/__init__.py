@@ -385,7 +385,8 @@ def _confine_location(boundary: TrustBoundary, location: str, *, may_be_hub: boo
     # A hash may follow the name of the folder, which is then opened without it.
     for form in list_path_forms(path):
         check_references(boundary, form)
-    return path
+    # Without a model there, a relative path such as folder/name would be taken for an id on the Hub.
+    return str(Path(path).expanduser().absolute()) if may_be_hub else path
 
 
 def check_references(boundary: TrustBoundary, folder: Path) -> None:
@@ -411,11 +412,12 @@ def _check_reference(boundary: TrustBoundary, file: Path, key: str, value: str) 
     # A text under any key may be a path. Folders are left out, unless the key says that it is one: "." is a token.
     is_path = os.path.exists if key == _BASE_MODEL or key.endswith("_file") else os.path.isfile
     found = [path for path in paths if is_path(path)]
-    if (key == _BASE_MODEL and not found) or (key in _KERNEL_KEYS and "/" in value):
-        boundary.require(f"{value}, which {file} names,", HUB)
     # Authors leave the paths of their own machines behind, which do no harm where there is no such file.
     for path in found:
         boundary.check_path(path)
+    # A base model is opened as it is written, from the current folder: beside the file there may be a decoy.
+    if (key == _BASE_MODEL and value not in found) or (key in _KERNEL_KEYS and "/" in value):
+        boundary.require(f"{value}, which {file} names,", HUB)
 
 
 def _iter_texts(content: object, key: str = "") -> Iterator[tuple[str, str]]:
@@ -438,6 +440,8 @@ def _check_address(boundary: TrustBoundary, location: str) -> None:
         host = parts.hostname or ""
     except ValueError as error:
         raise SpecError(f"{boundary.file}: remote:{shorten(location)} is no address: {error}") from error
+    if not host:
+        raise SpecError(f"{boundary.file}: remote:{shorten(location)} is no address: it has no host")
     boundary.require(f"the server {host}", f"remote:{host}", f"remote:{parts.netloc.rpartition('@')[2].lower()}")
 
 
