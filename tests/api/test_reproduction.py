@@ -644,6 +644,34 @@ def test_an_expected_number_that_nothing_is_compared_with_is_no_agreement() -> N
     assert "none of the numbers to compare with is one of these: measure, " in again.differences[0]
 
 
+@pytest.mark.parametrize(
+    "signature",
+    [
+        "PBC()|suite:{s}|model:{u}.lp()|ci:none|{v}",
+        "PBC()|suite:{s}|model:{u}.lp() minus uniform(vocabulary=8).lp()|ci:none|test:none|{v}",
+        "correlate(of='scores', kind='pearson')|suite:{s}|models:{u}.lp() and uniform(vocabulary=8).lp()|{v}",
+        "fit_morcela(folds=2)|suite:{s}|model:{u}|reduction:morcela(unigrams='wordfreq:en', beta=1, gamma=1)|{v}",
+        "contrasts|suite:starter+targets(left)#0|model:{u}.lp()#target|multi_token:False|cutoffs:0,0,0,0|ci:none|{v}",
+        "calibration(temperature)|suite:{s}|fit:folds|model:{u}.log_odds()|bins:5|{v}",
+        "score|suite:{s}|model:{u}.lp()|{v}",
+        "study(paper='humans')|table:none|{v}",
+        "ratings(kind='likert')|data:x.csv@0123456789ab|{v}",
+    ],
+    ids=lambda signature: str(signature).partition("|")[0],
+)
+def test_a_signature_that_was_copied_in_part_is_no_crash(signature: str) -> None:
+    suite = load_suite("starter").signature
+    whole = signature.format(s=suite, u="uniform(vocabulary=9)", v=f"acceptability:{__version__}")
+    fields = parse_signature(whole)
+    damaged = [{name: fields[name] for name in fields if name != left_out} for left_out in fields]
+    damaged += [{**fields, name: wrong} for name in fields for wrong in ("", "x(", "-1", "#", "9" * 400)]
+    damaged += [{**fields, "measure": f"{fields['measure'].partition('(')[0]}(nonsense=1)"}]
+    for parts in damaged:
+        if "measure" in parts:
+            (again,) = reproduce(build_signature(parts.pop("measure"), parts))
+            assert again.status != "equal"
+
+
 def test_a_damaged_signature_of_judged_sentences_is_refused() -> None:
     fields = {"model": "uniform(vocabulary=9).lp()", "n": "1", "acceptability": __version__}
     for sentences in ("[", '"Cats sleep."', "[1]", "[" * 10_000):

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from acceptability import registry
+from acceptability import registry, reproduce
 from acceptability.cli import app
 from acceptability.errors import AcceptabilityError, ModelError, SpecError
 from acceptability.models import load_model
@@ -376,6 +376,25 @@ def test_what_lies_beside_an_adapter_is_not_its_base_model(stranger: Stranger, c
     stranger.refuses("hub", models=["causal:model"])
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        r"https://evil.org\@api.openai.com/v1",
+        "https://evil.org%2f@api.openai.com/v1",
+        r"https://api.openai.com\.evil.org",
+    ],
+)
+def test_an_address_that_two_parsers_read_differently_is_refused(
+    stranger: Stranger, monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    """The library that sends the request would ask the first host, with the key of the second one."""
+    monkeypatch.setenv("OPENAI_API_KEY", "s3cret")
+    for allowed in ("remote:api.openai.com", "remote:evil.org"):
+        done = stranger.run(allowed, models=[f"remote:{address}#m"])
+        assert isinstance(done.exception, SpecError)
+        assert not any(map(_is_network, _opened))
+
+
 def test_an_address_without_a_host_is_none(stranger: Stranger) -> None:
     for address in ("file:///etc/passwd#m", "#m", "https:#m"):
         for allowed in ((), ("remote:",)):
@@ -477,6 +496,56 @@ def test_a_strangers_run_opens_no_files_and_no_addresses(stranger: Stranger, own
     _opened.clear()
     attach_suites(load_report_data(["mine"]))
     assert f"{own}/secret.csv" in _opened
+
+
+_PAIRS_SIGNED = "PairAccuracy(ties=0.5)|suite:starter#c2967dc42b39|model:{}|n:383|ci:none|acceptability:0.1.0"
+
+
+@pytest.mark.parametrize(
+    "signature",
+    [
+        *(
+            _PAIRS_SIGNED.format(scores)
+            for scores in (
+                "ngram:{own}/secret.arpa(units='split').lp()",
+                "ngram:{own}/secret.arpa@{hash}(units='split').lp()",
+                "ngram:own/secret.arpa@{hash}(units='split').lp()",
+                "ngram:~/secret.arpa@{hash}(units='split').lp()",
+                "causal:~own@{hash}(bos=None).lp()",
+                "causal:../own@{hash}(bos=None).lp()",
+                "causal:gpt2(bos=None).lp()",
+                "causal:gpt2@main(bos=None).lp()",
+                "causal:own@{hash}(bos=None, allow_pickle=True).lp()",
+                "causal:own@{hash}(bos=None, trust_remote_code=1).lp()",
+                "remote:http://127.0.0.1:9/v1#m.lp()",
+                "prompted:remote:http://127.0.0.1:9/v1#m(method='which').log_odds()",
+                "asking:prompted:remote:http://127.0.0.1:9/v1#m(method='which').log_odds()",
+                "prompted:uniform(method='which', templates='{own}/secret.toml').log_odds()",
+                "uniform(vocabulary=9).slor(unigrams='{own}/secret.tsv')",
+                'uniform(vocabulary=9).slor("{own}/secret.tsv")',
+                "uniform(vocabulary=9).exp(slor(unigrams='' '{own}/secret.tsv'))",
+            )
+        ),
+        "study(paper='npi', suite='{own}/secret.csv')|table:Table 1|n:1|acceptability:0.1.0",
+        "study(paper='cola', quick=True)|table:Table 1|n:1|acceptability:0.1.0",
+        'judge|sentences:["A b."]|model:ngram:{own}/secret.arpa.lp()|n:1|acceptability:0.1.0',
+        "score|suite:{own}/secret#{hash}|model:uniform(vocabulary=9).lp()|acceptability:0.1.0",
+        "ratings(kind='likert')|data:{own}/secret.csv@{hash}|acceptability:0.1.0",
+    ],
+)
+def test_a_strangers_signature_opens_no_path_and_no_address(
+    stranger: Stranger, monkeypatch: pytest.MonkeyPatch, signature: str
+) -> None:
+    """Models are found by name and hash, tables and suites by name in the current folder."""
+    monkeypatch.setenv("HOME", str(stranger.own))
+    # Also if the stranger knows the user's file, and can give its hash.
+    known = load_model(f"ngram:{stranger.own / 'secret.arpa'}").signature.partition("@")[2].partition("(")[0]
+    text = signature.replace("{own}", str(stranger.own)).replace("{hash}", known)
+    _opened.clear()
+    (again,) = reproduce(text)
+    assert again.status in ("missing", "not reproducible")
+    assert again.differences
+    assert [path for path in _opened if path.startswith((os.path.realpath(stranger.own), "socket."))] == []
 
 
 def test_the_plan_of_a_folder_of_classifiers_is_confined(stranger: Stranger) -> None:

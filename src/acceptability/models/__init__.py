@@ -32,7 +32,16 @@ from acceptability.models.files import is_importable
 from acceptability.protocols import Model, complete_model
 from acceptability.specs import format_spec, parse_model_spec
 
-__all__ = ["default_model", "find_signed_spec", "list_named_models", "load_model", "set_spec_dtype"]
+__all__ = [
+    "HUB_KINDS",
+    "default_model",
+    "find_signed_spec",
+    "iter_signed_locations",
+    "list_named_models",
+    "load_model",
+    "set_spec_dtype",
+    "split_signed_location",
+]
 
 _NEURAL_MODULES = ("torch", "transformers", "tokenizers", "safetensors")
 _EMBEDDED_FOLDER = Path(__file__).parents[1] / "embedded"

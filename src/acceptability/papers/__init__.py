@@ -32,7 +32,14 @@ from acceptability.models.files import hash_file
 from acceptability.papers.cells import Cell
 from acceptability.paths import HUB, TrustBoundary, list_path_forms
 from acceptability.protocols import Engine
-from acceptability.specs import ParsedSpec, build_signature, format_spec, parse_model_spec, parse_spec
+from acceptability.specs import (
+    ParsedSpec,
+    build_signature,
+    format_parsed_spec,
+    format_spec,
+    parse_model_spec,
+    parse_spec,
+)
 from acceptability.stats.bootstrap import Bootstrap
 from acceptability.suites import find_entries, load_suite
 from acceptability.suites.catalog import is_plugin_suite
@@ -449,7 +456,7 @@ def confine_spec(boundary: TrustBoundary, kind: str, text: str) -> str:
     """Return the spec of a measure or reduction with the path of its file, if the file may open it."""
     spec = parse_spec(text)
     confined = _confine_parsed(boundary, kind, spec)
-    return text if confined == spec else _format_parsed(confined)
+    return text if confined == spec else format_parsed_spec(confined)
 
 
 def _confine_parsed(boundary: TrustBoundary, kind: str, spec: ParsedSpec) -> ParsedSpec:
@@ -466,17 +473,3 @@ def _confine_parsed(boundary: TrustBoundary, kind: str, spec: ParsedSpec) -> Par
 
     options = {name: confine(value) for name, value in spec.options.items()}
     return ParsedSpec(spec.name, tuple(map(confine, spec.args)), options)
-
-
-def _format_parsed(spec: ParsedSpec) -> str:
-    """Return the text of a parsed spec.
-
-    >>> _format_parsed(parse_spec("exp(slor(unigrams='counts.tsv'))"))
-    "exp(slor(unigrams='counts.tsv'))"
-    """
-
-    def write(value: object) -> str:
-        return _format_parsed(value) if isinstance(value, ParsedSpec) else repr(value)
-
-    words = [*map(write, spec.args), *(f"{name}={write(value)}" for name, value in spec.options.items())]
-    return f"{spec.name}({', '.join(words)})" if words else spec.name
