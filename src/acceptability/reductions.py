@@ -4,8 +4,9 @@ Every reduction takes a model's output and returns a number where higher means m
 acceptable; logs are natural. Names and formulas follow Lau, Clark and Lappin (2017),
 Pauls and Klein (2012) for SLOR, Lau et al. (2020) for pen_lp, Tjuatja et al. (2025) for
 MORCELA, and Vázquez Martínez (2021) for signed confidence. A reduction is a value:
-its ``repr`` is the spec that creates it again. A new one is a class here and a name in
-``registry.py``.
+its ``repr`` is the spec that creates it again. A new one is a class here, with
+``repr=False`` and its name in the registry as a class attribute without annotation, a name in
+``registry.py``, and a case in ``tests/test_reductions.py``.
 
 SLOR and its relatives subtract unigram log-probabilities, the probabilities of words or
 tokens by themselves. Their table is an option, ``slor(unigrams='wordfreq:en')`` or
@@ -53,7 +54,7 @@ def _require_logits(output: ModelOutput, reduction: object) -> tuple[float, floa
 
 
 class _SpecRepr:
-    """Gives a reduction a ``repr`` that is its spec."""
+    """Gives a reduction a ``repr`` that is its spec, which is its signature too unless it reads a file."""
 
     name: ClassVar[str]
 

@@ -192,7 +192,7 @@ class Recomputation:
         for path in self.materials.data:
             if path.startswith("hf:") or path.lower().endswith(_SUITE_SUFFIXES):
                 yield from self._try_suite(path)
-        # A file may be called like a suite of the catalog, and the other way round.
+        # A file and a suite of the catalog may have the same name, so the catalog is tried even if a file was found.
         for candidate in dict.fromkeys((name, base)):
             if is_catalog_name(candidate):
                 yield from self._try_suite(candidate)

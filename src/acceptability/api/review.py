@@ -24,7 +24,8 @@ _DAMAGE = re.compile(
 )
 # An imbalance also has to be significant; this keeps tiny but significant ones in large suites from being reported.
 _NOTABLE_SHARE = 0.6
-# Sample sizes to try for the advice "about N are needed", ever coarser: each is a simulation, and N is rounded anyway.
+# Sample sizes to try for the advice "about N are needed". The steps grow, because each size costs a simulation and N is
+# approximate anyway.
 _CANDIDATE_SIZES = (
     *range(5, 200, 5),
     *range(200, 2000, 20),

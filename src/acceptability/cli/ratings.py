@@ -147,7 +147,7 @@ def _record(
     columns: Sequence[Mapping[str, str]],
     scores: Path | None = None,
 ) -> None:
-    # The answers themselves are not copied: they may be personal data, which whoever deletes the file wants gone.
+    # The answers themselves are not copied: they may be personal data, and deleting the file should remove every copy.
     files = [Path(file)] * is_table_file(file) + ([scores] if scores else [])
     record_run("ratings", tables.rows(), [tables.signature], inputs=RunInputs(suites, files=files, columns=columns))
 

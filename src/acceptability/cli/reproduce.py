@@ -33,7 +33,7 @@ from acceptability.errors import SpecError
 from acceptability.report.terminal import add_row, format_interval, format_number, make_titled_table
 from acceptability.specs import parse_signature, shorten_signature
 
-# 2 is that of a command line that cannot be parsed. Of several results, the first status here that one has decides.
+# Exit code 2 is left to command-line errors. With several results, the first status in this order that occurs decides.
 _EXIT_CODES = {"missing": 1, DIFFERENT: 3, COMPUTED: 4, UNSUPPORTED: 4}
 
 

@@ -100,7 +100,7 @@ def command(
 def _check_out(out: Path) -> None:
     if out.suffix.lower() not in _SUFFIXES:
         raise SpecError(f"--out {out}: expected a name that ends in {', '.join(_SUFFIXES)}")
-    # Scoring may take hours, and a folder that does not exist must be reported before.
+    # Scoring may take hours, so a folder that does not exist is reported before it starts.
     check_writable(out)
 
 

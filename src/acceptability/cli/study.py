@@ -158,7 +158,7 @@ def build_paper_command(name: str) -> Any:
 
 
 def _make_parameter(option: StudyOption) -> Parameter:
-    # Apart in the help, because they do nothing without the option that starts the training.
+    # These options get a panel of their own in the help, because they do nothing without the option they require.
     panel = "Training" if option.requires else None
     info = typer.Option(*option.list_flags(), help=option.help, rich_help_panel=panel)
     # A bool without a default would be an option that must be given.

@@ -162,6 +162,7 @@ class _BatchRunner:
         """Return the outputs of a batch; if memory runs out only now, those of its halves."""
         # CUDA works asynchronously, so that a forward pass may fail as late as the copy of its results.
         scores, problem = _catch_out_of_memory(collect)
+        # A batch is never empty, so that no scores mean that memory ran out.
         return scores or list(chain.from_iterable(self._run_halves(model, window, rows, problem)))
 
     def _run_halves(

@@ -39,8 +39,8 @@ class PairAccuracy(Measure):
     """How often the better sentence of a contrast gets the higher score.
 
     Args:
-        ties: The credit for an exact tie. With 0 the better sentence has to score strictly higher; 0.5 is the expected
-            credit of a coin toss. As soon as a contrast has half a credit, a comparison has no McNemar test, which
+        ties: The credit for an exact tie. With 0, the default as in the papers, the better sentence has to score
+            strictly higher; 0.5 is the expected credit of a coin toss. As soon as a contrast has half a credit, a comparison has no McNemar test, which
             counts right and wrong contrasts.
     """
 

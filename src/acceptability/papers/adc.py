@@ -208,7 +208,8 @@ def figure_4(data: LiAdgerScores, values: PublishedValues) -> Iterator[Cell]:
             _fit_line("pairs", gaps[name], gaps["human"]) | _fit_line("sentences", x, ratings) | _compute_quartiles(x)
         )
         if name in COLA:
-            # The scores of the classifiers are signed confidences: the sign is the predicted label.
+            # The scores of the classifiers are signed confidences: the sign is the predicted label, the absolute value
+            # the confidence.
             confidence = np.abs(list(data.models[name].scores.values.values()))
             statistics["share of sentences with confidence above .9"] = float((confidence > 0.9).mean())
         for column, ours in statistics.items():

@@ -100,8 +100,8 @@ def split_half_reliability(values: Floats, *, splits: int = 1000, seed: int = 0,
     if len(values) < 2:
         raise Undefined(f"halves need two participants; there are {len(values)}")
     generator = np.random.default_rng(seed)
-    # Zeros and a mask instead of nan: sums and counts per half are then two plain sums, where
-    # nanmean would warn about every sentence without an answer in a half.
+    # Zeros and a mask instead of nan: sums and counts per half are plain sums, where nanmean would warn about every
+    # sentence without an answer in a half.
     given, filled = ~np.isnan(values), np.nan_to_num(values)
     orders = (generator.permutation(len(values)) for _ in range(splits))
     half = len(values) // 2

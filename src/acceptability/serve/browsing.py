@@ -21,7 +21,7 @@ from acceptability.suites import load_catalog, load_suite
 from acceptability.suites.catalog import CatalogEntry, is_available
 from acceptability.types import Suite
 
-# Columns that every result of a measure has, and no row of other commands.
+# Every result of a measure has all of these columns; no row of another command does.
 _RESULT_COLUMNS = ("measure", "model", "reduction", "suite", "group", "value", "low", "high", "n", "signature")
 
 

@@ -23,7 +23,8 @@ from acceptability.types import Floats
 
 BinIndices = NDArray[np.int64]
 
-# The root search needs a bracket. A temperature outside this one means that there is no finite best one.
+# The root search needs a bracket. A best temperature outside it means (nearly) perfect separation, or log-odds that say
+# almost nothing, and is reported as undefined.
 _MIN_TEMPERATURE, _MAX_TEMPERATURE = 1e-6, 1e6
 
 

@@ -292,7 +292,7 @@ class StreamBatches:
         """Return the first positions and the lengths of the rows that a process reads in a step."""
         offset = step % self.steps * self.length
         starts = np.arange(self.count)[rank::processes] * self.size
-        # The last stream is shorter than the others, and may have no words left before they end.
+        # The last stream is shorter than the others, and may have no words left before the others end.
         ends = np.minimum(starts + np.minimum(offset + self.length, self.size), self.total)
         return starts + offset, np.maximum(ends - starts - offset, 0)
 

@@ -96,7 +96,7 @@ class RecurrentLayer(nn.Module):
         initial_state = [part.float().unsqueeze(0).contiguous() for part in state]
         # In the order of torch.lstm: biases, layers, dropout between layers, training, both directions, rows first.
         options = (True, 1, 0.0, self.training, False, False)
-        # In float32 even in mixed-precision training: half precision would lose small gradients in the backward pass.
+        # In float32 even in mixed-precision training: the rounding errors of bfloat16 would add up over the time steps.
         with torch.autocast(values.device.type, enabled=False):
             if self.kind == "lstm":
                 outputs, last, cell = torch.lstm(values, initial_state, self._split_weights(rate), *options)

@@ -43,6 +43,7 @@ _OPENAI_HOST, _OPENAI_VARIABLE = "api.openai.com", "OPENAI_API_KEY"
 _FORMER_VARIABLES = ("ACCEPTABILITY_API_KEY", _OPENAI_VARIABLE)
 _KEYRING_SERVICE = "acceptability"
 _RATE_LIMIT, _REQUEST_TIMEOUT, _NOT_IMPLEMENTED = 429, 408, 501
+# The limit of our own pauses. A server's Retry-After can ask for a longer one, up to _MAX_RETRY_AFTER.
 _MAX_PAUSE = 60.0
 # A rate limit that asks for more than ten minutes is better reported at once than waited for in silence.
 _MAX_RETRY_AFTER = 600.0

@@ -547,8 +547,7 @@ def score_in_parallel(
     ]
     # ``closing`` ends the worker processes at once if an error leaves the loop early.
     with closing(
-        # The progress callback of a process is ignored, since scoring reports none: what counts is the number
-        # completed.
+        # Scoring sends no progress reports, so the callback has nothing to do; progress is the number completed.
         map_unordered(_score_suites, tasks, workers=workers, on_progress=lambda item_index, news: None)
     ) as outcomes:
         for done, outcome in enumerate(outcomes, 1):

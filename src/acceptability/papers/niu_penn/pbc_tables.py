@@ -248,9 +248,9 @@ def group_similar_sentences(sentences: Sequence[Sentence], threshold: float = SI
 
 def are_similar(first: Sentence, second: Sentence, threshold: float = SIMILARITY_THRESHOLD) -> bool:
     """Return whether two sentences are from one source and match in enough of their words, in order."""
-    # autojunk=False: ``difflib`` would else ignore frequent words in sequences of 200 items or more.
     if first.tags["source"] != second.tags["source"]:
         return False
+    # Without autojunk=False, difflib would ignore frequent words in sequences of 200 items or more.
     return SequenceMatcher(None, _split_words(first), _split_words(second), autojunk=False).ratio() >= threshold
 
 

@@ -1,7 +1,8 @@
 """The tables and figures of Park, Park and Song (2021) for the available suites and a user's models.
 
-Counts are in the paper's unit, sentences: twice the pairs. Only the number of sentences of Linguistic Inquiry is
-compared with the paper's: its other suites are unpublished, and a user's models are not its BERTs.
+Counts are in the paper's unit, sentences: twice the pairs. Only the number of sentences of Linguistic Inquiry and the
+classes of Table 3 are compared with the paper's: its other suites are unpublished, and a user's models are not its
+BERTs.
 
 ``score_suites`` scores the pairs with every model, one outcome for each model and contrast. As in the paper, a pair is
 excluded if a masked word is not in the model's vocabulary, unless it was made up on purpose ("sleeped"). A target of

@@ -86,7 +86,7 @@ class WordInputs:
         """The fields of ``SentenceNetworkShape`` that describe the inputs."""
         if self.lm is None:
             return {"words": len(self.vocabulary), "width": self.width}
-        # Imported where a network is already in memory: recipes must be listable without torch.
+        # Imported here because listing the recipes must not load torch; once lm is set, torch is already loaded.
         from acceptability.models.sentence.network import get_mix_dimensions
 
         lm = self.lm.net.shape

@@ -394,7 +394,7 @@ def fit_network(
     )
     with use_single_thread():
         result = train_network(task, schedule, run, process)
-        # The trainer has restored the best weights.
+        # The trainer has restored the best weights, so these are the logits of the best evaluation.
         logits = predict_logits(net, held_out_set.source)
     # The first of several equal evaluations, whose weights the trainer keeps too.
     best_step, _ = min(result.evaluations, key=lambda evaluation: evaluation[1])
