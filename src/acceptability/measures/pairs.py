@@ -40,8 +40,8 @@ class PairAccuracy(Measure):
 
     Args:
         ties: The credit for an exact tie. With 0, the default as in the papers, the better sentence has to score
-            strictly higher; 0.5 is the expected credit of a coin toss. As soon as a contrast has half a credit, a comparison has no McNemar test, which
-            counts right and wrong contrasts.
+            strictly higher; 0.5 is the expected credit of a coin toss. As soon as a contrast has half a credit, a
+            comparison has no McNemar test, which counts right and wrong contrasts.
     """
 
     ties: float = 0.0

@@ -519,8 +519,8 @@ def _fit_penalty_path(values: Floats, targets: Floats, penalties: Sequence[float
 def _fit_column(values: Floats, target: Floats, penalties: Sequence[float]) -> Iterator[tuple[Floats, float]]:
     from sklearn.linear_model import LogisticRegression
 
-    # With weak penalties the problem is so ill-conditioned that L-BFGS takes hundreds of steps and stops with logits that
-    # are off by 0.1 or more; Newton's method takes five steps.
+    # With weak penalties the problem is so ill-conditioned that L-BFGS takes hundreds of steps and stops with logits
+    # that are off by 0.1 or more; Newton's method takes five steps.
     model = LogisticRegression(solver="newton-cholesky", tol=_TOLERANCE, max_iter=_MAX_NEWTON_STEPS, warm_start=True)
     for penalty in penalties:
         # scikit-learn's C weighs the summed loss against half the squared weights.

@@ -102,7 +102,8 @@ def draw_strips(rows: Sequence[Row]) -> Chart:
     """Return points by set and class, or by class alone, with a facet for each model."""
     tooltip = ["sentence:N", "class:N", "surprisal_bits:Q"]
     colour = alt.Color("class:N", title=None)
-    # The axis does not start at 0: whole sentences have surprisals of 50 bits or more, and its lower part would be empty.
+    # The axis does not start at 0: whole sentences have surprisals of 50 bits or more, and its lower part would be
+    # empty.
     y = alt.Y("surprisal_bits:Q", title="surprisal (bits)", scale=alt.Scale(zero=False))
     base = make_chart().mark_circle(size=14, opacity=0.6).encode(y=y, color=colour, tooltip=tooltip)
     if any(row["set"] is not None for row in rows):
