@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from weakref import WeakValueDictionary
 
@@ -51,6 +52,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("skipped")
     for reason, count in reasons.most_common():
         terminalreporter.write_line(f"{count:5} {reason}")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shared_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Fixtures of a whole module, which are made before ``own_home``, do not see the user's store either."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ACCEPTABILITY_HOME", str(tmp_path_factory.mktemp("shared-home")))
+        yield
 
 
 @pytest.fixture(autouse=True)
