@@ -72,6 +72,14 @@ class Model(Protocol):
         """The function that returns whether a token is outside the vocabulary; None if the model cannot tell."""
         return None
 
+    @property
+    def device_class(self) -> str | None:
+        """The class of device that it computes on, such as "cuda", if it computes in half precision; None otherwise.
+
+        Devices round half precision so differently that their outputs are stored apart.
+        """
+        return None
+
     def as_lenient(self) -> Model:
         """Return a variant that also scores texts in which every word is unknown; by default the model itself."""
         return self
@@ -117,6 +125,11 @@ class _CompletedModel(Model):
     def is_unknown(self) -> Callable[[str], bool] | None:
         function: Callable[[str], bool] | None = getattr(self.inner, "is_unknown", super().is_unknown)
         return function
+
+    @property
+    def device_class(self) -> str | None:
+        device: str | None = getattr(self.inner, "device_class", super().device_class)
+        return device
 
     def as_lenient(self) -> Model:
         lenient: Callable[[], Model] = getattr(self.inner, "as_lenient", super().as_lenient)

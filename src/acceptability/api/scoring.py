@@ -423,12 +423,13 @@ def _iter_outputs(
 ) -> Generator[list[tuple[int, ModelOutput]], None, None]:
     """Yield batches of (sentence index, output): first the stored outputs, then those that the model computes."""
     queries = SuiteQueries(suite, region, against_rivals=model_run.model.needs_rival)
-    signature, name = model_run.model.signature, model_run.name
+    signature, device, name = model_run.model.signature, model_run.model.device_class, model_run.name
     # One byte per query, where a set of indices would take dozens.
     is_known = bytearray(len(queries))
     with ScoreStore() as store:
         # Stored outputs do not repeat the text of their query, so the store gets a function that returns it.
-        for query_index, output in store.iter_known(signature, queries.keys, lambda index: queries[index].text):
+        known = store.iter_known(signature, queries.keys, lambda index: queries[index].text, device=device)
+        for query_index, output in known:
             is_known[query_index] = True
             yield [(sentence, output) for sentence in queries.sentence_indices(query_index)]
         done = sum(is_known)
@@ -440,7 +441,7 @@ def _iter_outputs(
             with closing(model_run.iter_answers(queries, cast(Callable[[int], bool], is_known.__getitem__))) as batches:
                 for batch in batches:
                     # Stored before they are reduced, so that an error or a killed process loses one batch at most.
-                    store.add(signature, [(queries.keys[index], output) for index, output in batch])
+                    store.add(signature, [(queries.keys[index], output) for index, output in batch], device=device)
                     yield [
                         (sentence, output) for index, output in batch for sentence in queries.sentence_indices(index)
                     ]

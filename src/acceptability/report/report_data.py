@@ -465,14 +465,17 @@ def read_stored_tokens(
     tokens_by_model: dict[str, dict[str, list[SurprisalSpan]]] = {}
     with ScoreStore() as store:
         # The longest first: the signature of one model may be a prefix of another's.
-        stored_signatures = sorted(store.count_answers(), key=len, reverse=True)
+        stored_models = sorted(store.list_models(), key=lambda stored: len(stored.model), reverse=True)
         for name, signature in models.items():
-            stored_signature = next(
-                (stored for stored in stored_signatures if signature.startswith(f"{stored}.")), None
+            stored = next(
+                (stored for stored in stored_models if stored.is_current and signature.startswith(f"{stored.model}.")),
+                None,
             )
-            if stored_signature is None:
+            if stored is None:
                 continue
-            stored_outputs = store.iter_known(stored_signature, queries.keys, lambda index: queries[index].text)
+            stored_outputs = store.iter_known(
+                stored.model, queries.keys, lambda index: queries[index].text, device=stored.device
+            )
             tokens_by_model[name] = dict(_iterate_sentence_tokens(sub_suite, queries, stored_outputs))
     return {name: tokens for name, tokens in tokens_by_model.items() if tokens}
 

@@ -35,6 +35,7 @@ from acceptability.models.hf.loading import (
     convert_out_of_memory,
     find_checkpoint,
     find_target_tokens,
+    get_device_class,
     get_token_budget,
     to_query_span,
     validate_dtype,
@@ -116,6 +117,11 @@ class Causal(Model):
         return format_spec(
             f"causal:{self.files.signature}", {**framing, **spaces, "dtype": self.dtype, **self.files.options}
         )
+
+    @property
+    def device_class(self) -> str | None:
+        """The class of device, if the network is in half precision."""
+        return get_device_class(self.dtype, self.device)
 
     @property
     def bos(self) -> str | None:

@@ -17,6 +17,7 @@ from acceptability.models.hf.loading import (
     check_length,
     convert_out_of_memory,
     find_checkpoint,
+    get_device_class,
     pad_rows,
     validate_dtype,
 )
@@ -62,6 +63,11 @@ class Classifier(Model):
         """The files and the options that change a forward pass."""
         options = {"acceptable": self.acceptable, "dtype": self.dtype}
         return format_spec(f"classifier:{self.files.signature}", {**options, **self.files.options})
+
+    @property
+    def device_class(self) -> str | None:
+        """The class of device, if the network is in half precision."""
+        return get_device_class(self.dtype, self.device)
 
     @locked_cached_property
     def net(self) -> Any:

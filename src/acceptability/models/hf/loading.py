@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -327,6 +328,25 @@ def select_device(device: str) -> str:
     except (RuntimeError, AssertionError) as error:
         raise ModelError(f"the device {device!r} cannot be used here: {first_error_line(error)}") from error
     return device
+
+
+def get_device_class(dtype: str, device: str) -> str | None:
+    """Return the class of device that a network computes on if it is in half precision; None in float32.
+
+    Args:
+        dtype: The precision of the network.
+        device: A device of PyTorch, or "auto".
+
+    >>> get_device_class("bfloat16", "cuda:1"), get_device_class("float32", "cuda:1")
+    ('cuda', None)
+    """
+    # Only "auto" needs PyTorch, which takes seconds to import.
+    return None if dtype == "float32" else (select_device(device) if device == "auto" else device).partition(":")[0]
+
+
+def get_default_device() -> str | None:
+    """Return the class of device that "auto" stands for; None if PyTorch was not imported, and so computed nothing."""
+    return select_device("auto") if sys.modules.get("torch") else None
 
 
 def configure_runtime(device: str) -> None:

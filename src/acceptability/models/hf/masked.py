@@ -26,6 +26,7 @@ from acceptability.models.hf.loading import (
     convert_out_of_memory,
     find_checkpoint,
     find_target_tokens,
+    get_device_class,
     get_token_budget,
     to_query_span,
     validate_dtype,
@@ -96,6 +97,11 @@ class Masked(Model):
         """The files and the options that change a forward pass."""
         options = {"variant": self.variant, "dtype": self.dtype}
         return format_spec(f"masked:{self.files.signature}", {**options, **self.files.options})
+
+    @property
+    def device_class(self) -> str | None:
+        """The class of device, if the network is in half precision."""
+        return get_device_class(self.dtype, self.device)
 
     @property
     def net(self) -> Any:
