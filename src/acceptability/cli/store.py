@@ -57,7 +57,8 @@ def forget(
     if forgotten:
         _print_models(forgotten)
     outputs, size = sum(one.outputs for one in forgotten), sum(one.size for one in forgotten)
-    count = f"{outputs:,} outputs of {len(forgotten)} models ({_format_megabytes(size)} MB)"
+    models = "1 model" if len(forgotten) == 1 else f"{len(forgotten):,} models"
+    count = f"{outputs:,} outputs of {models}, {_format_megabytes(size)} MB"
     print_message(f"would forget {count}; nothing was changed" if dry_run else f"forgot {count}")
 
 

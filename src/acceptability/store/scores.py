@@ -25,7 +25,7 @@ from types import TracebackType
 
 import numpy as np
 
-from acceptability.errors import SpecError, StoreError
+from acceptability.errors import AcceptabilityError, SpecError, StoreError
 from acceptability.models import load_model
 from acceptability.paths import home_folder
 from acceptability.specs import build_signature, parse_model_spec, parse_signature, to_current_kind, to_stored_kind
@@ -579,7 +579,12 @@ def _read_day(day: date | str | None) -> date | None:
 
 def _find_signature(model: str, keys: Iterable[StoreKey]) -> str:
     """Return the signature of a model that is given by its spec, if there are outputs of it."""
-    signature = load_model(model).signature
+    problem = f"nothing is stored of the model {model}; `acceptability store` lists the models"
+    try:
+        signature = load_model(model).signature
+    # The name of a model whose outputs are not stored, or that is no longer there to be opened by its spec.
+    except AcceptabilityError as error:
+        raise StoreError(problem) from error
     if not any(key.model == signature for key in keys):
-        raise StoreError(f"nothing is stored of {signature}; `acceptability store` lists the models")
+        raise StoreError(problem)
     return signature

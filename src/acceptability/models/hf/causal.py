@@ -133,7 +133,7 @@ class Causal(Model):
         # Cached beside the store: a signature then needs no tokenizer, which takes longer to load than stored scores.
         fact, names = ("prefix", ("bos_token", "eos_token")) if self.preset else ("bos", ("bos_token",))
         tokens = (getattr(self.files.tokenizer, name) for name in names)
-        token = get_cached_fact(self.files.version, fact, lambda: next(filter(None, tokens), None))
+        token = get_cached_fact(self.files.content_hash, fact, lambda: next(filter(None, tokens), None))
         return token if isinstance(token, str) else None
 
     @property
@@ -323,6 +323,7 @@ def open_model(
     spaces: str = "leading",
     dtype: str = "float32",
     device: str = "auto",
+    adapter: str | None = None,
     allow_pickle: bool = False,
     trust_remote_code: bool = False,
 ) -> Causal:
@@ -334,7 +335,9 @@ def open_model(
         if bos != "auto" or eos:
             raise ModelError(f"causal: preset={preset!r} says how a text is framed; leave out bos and eos")
     validate_choice("spaces", spaces, ("leading", "trailing"))
-    files = find_checkpoint("causal", location, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
+    files = find_checkpoint(
+        "causal", location, adapter=adapter, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code
+    )
     return Causal(files, bos, validate_bool("eos", eos), validate_dtype(dtype), device, preset, spaces)
 
 

@@ -141,6 +141,7 @@ def open_model(
     acceptable: int = 1,
     dtype: str = "float32",
     device: str = "auto",
+    adapter: str | None = None,
     allow_pickle: bool = False,
     trust_remote_code: bool = False,
 ) -> Classifier | SentenceClassifier:
@@ -157,7 +158,9 @@ def open_model(
                 f"classifier:{location} was trained here: 1 means acceptable, and it computes in float32 only"
             )
         return open_sentence_classifier(folder, device=device)
-    files = find_checkpoint("classifier", location, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
+    files = find_checkpoint(
+        "classifier", location, adapter=adapter, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code
+    )
     return Classifier(files, acceptable, validate_dtype(dtype), device)
 
 

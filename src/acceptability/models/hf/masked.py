@@ -294,6 +294,7 @@ def open_model(
     preset: str | None = None,
     dtype: str = "float32",
     device: str = "auto",
+    adapter: str | None = None,
     allow_pickle: bool = False,
     trust_remote_code: bool = False,
 ) -> Masked:
@@ -301,5 +302,7 @@ def open_model(
     # minicons frames and scores as we do by default, so the preset is checked and not kept.
     if preset is not None:
         validate_choice("preset", preset, ("minicons",))
-    files = find_checkpoint("masked", location, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
+    files = find_checkpoint(
+        "masked", location, adapter=adapter, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code
+    )
     return Masked(files, validate_choice("variant", variant, VARIANTS), validate_dtype(dtype), device)

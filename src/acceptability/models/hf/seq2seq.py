@@ -341,6 +341,7 @@ def open_model(
     eos: bool = False,
     dtype: str = "float32",
     device: str = "auto",
+    adapter: str | None = None,
     allow_pickle: bool = False,
     trust_remote_code: bool = False,
 ) -> Seq2Seq:
@@ -348,5 +349,7 @@ def open_model(
     validate_choice("variant", variant, VARIANTS)
     if validate_bool("eos", eos) and variant == "pll":
         raise ModelError("seq2seq: variant='pll' scores no end token; leave out eos=True")
-    files = find_checkpoint("seq2seq", location, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
+    files = find_checkpoint(
+        "seq2seq", location, adapter=adapter, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code
+    )
     return Seq2Seq(files, variant, eos, validate_dtype(dtype), device)

@@ -126,6 +126,10 @@ def load_pretrained(recipe: FineTuningRecipe) -> PretrainedNetwork:
     """Return the network that a recipe starts from; the head is initialised with the recipe's seed."""
     kind, location, options = locate_pretrained(recipe.model)
     files = find_checkpoint(kind, location, allow_pickle=bool(options.get("allow_pickle", False)))
+    if files.adapter:
+        raise TrainError(
+            f"{files.name} has an adapter, in {files.adapter.folder}: fine-tuning starts from whole weights; merge it"
+        )
     config, tokenizer = files.config, files.tokenizer
     _set_special_tokens(tokenizer, _find_start_token(kind, options, tokenizer), bool(options.get("eos", False)))
     if config.is_encoder_decoder:
