@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ import pytest
 from acceptability import load_model
 from acceptability.api.scoring import score
 from acceptability.errors import MissingExtra, ModelError
+from acceptability.models.hf.adapters import hide_adapter
 from acceptability.types import LabelScores, Query, Sentence, Suite
 from tiny import TEXTS
 
@@ -284,6 +287,67 @@ def test_another_kind_of_adapter_needs_peft(causal_dir: Path, tmp_path: Path, co
     with pytest.raises(MissingExtra, match=rf"needs peft, since its adapter {reason}.* pip install peft") as error:
         load_model(f"causal:{tmp_path / 'model'}")
     assert "\n" not in str(error.value)
+
+
+def test_another_kind_is_merged_by_peft(masked_dir: Path, tmp_path: Path) -> None:
+    peft = pytest.importorskip("peft")
+    from transformers import AutoModelForMaskedLM
+
+    config = peft.IA3Config(target_modules=["query", "intermediate.dense"], feedforward_modules=[])
+    wrapped = peft.get_peft_model(AutoModelForMaskedLM.from_pretrained(masked_dir), config).eval()
+    for name, parameter in wrapped.named_parameters():
+        if "ia3" in name:
+            torch.nn.init.uniform_(parameter, 0.2, 2.0)
+    wrapped.save_pretrained(tmp_path / "adapter")
+    model = load_model(f"masked:{tmp_path / 'adapter'}")
+    ids = torch.tensor([model.encode([Query(TEXTS[0])])[0].ids])
+    with torch.no_grad():
+        assert torch.allclose(model.net(input_ids=ids).logits, wrapped(input_ids=ids).logits, atol=1e-4)
+
+
+class _FakePeftModel:
+    """PEFT in two lines, where it is not installed: an adapter that sets a bias."""
+
+    @classmethod
+    def from_pretrained(cls, net: Any, folder: str) -> _FakePeftModel:
+        wrapped = cls()
+        wrapped.net, wrapped.folder = net, Path(folder)
+        return wrapped
+
+    def merge_and_unload(self, *, safe_merge: bool) -> Any:
+        assert safe_merge
+        if (self.folder / "broken").exists():
+            raise KeyError("no such layer")
+        self.net.cls.predictions.bias.data[5] += 3.0
+        return self.net
+
+
+def test_what_peft_returns_is_scored(masked_dir: Path, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "peft", SimpleNamespace(PeftModel=_FakePeftModel))
+    monkeypatch.setattr("acceptability.models.hf.adapters.is_importable", lambda _: True)
+    shutil.copytree(masked_dir, tmp_path / "model")
+    save_adapter(tmp_path / "model", {"x": np.zeros(1, np.float32)}, peft_type="IA3")
+    spec = f"masked:{tmp_path / 'model'}"
+    assert_other(compute(spec), compute(f"masked:{masked_dir}"))
+    (tmp_path / "model/broken").touch()
+    with pytest.raises(ModelError, match="peft cannot load the adapter .*no such layer"):
+        load_model(f"{spec}(variant='word_l2r')").net  # noqa: B018
+
+
+def test_transformers_does_not_load_the_adapter_too(causal_dir: Path, tmp_path: Path, monkeypatch) -> None:
+    """With PEFT installed, it loads an adapter that it sees beside the weights, without merging it."""
+    shutil.copytree(causal_dir, tmp_path / "model")
+    save_adapter(tmp_path / "model", draw_factors(CAUSAL))
+    monkeypatch.setattr("acceptability.models.hf.adapters.is_importable", lambda _: False)
+    with hide_adapter(tmp_path / "model") as folder:
+        assert folder == tmp_path / "model"
+    monkeypatch.setattr("acceptability.models.hf.adapters.is_importable", lambda _: True)
+    with hide_adapter(tmp_path / "model") as folder:
+        seen = {path.name for path in folder.iterdir()}
+    assert seen == {path.name for path in causal_dir.iterdir()}
+    expected = compute(f"causal:{tmp_path / 'model'}(eos=True)")
+    monkeypatch.undo()
+    assert_same(compute(f"causal:{tmp_path / 'model'}(eos=True)"), expected)
 
 
 @pytest.mark.parametrize(

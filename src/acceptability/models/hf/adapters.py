@@ -212,6 +212,8 @@ class Adapter:
 
         try:
             with warnings.catch_warnings():
+                # Remarks such as on fan_in_fan_out, which it corrects by itself.
+                warnings.simplefilter("ignore")
                 # PEFT only warns about weights that the file lacks, and leaves them as they were initialised.
                 warnings.filterwarnings("error", message=".*missing adapter keys.*")
                 merged = PeftModel.from_pretrained(net, str(self.folder)).merge_and_unload(safe_merge=True)
