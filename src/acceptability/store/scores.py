@@ -80,16 +80,16 @@ class StoreKey:
     """
 
     model: str
-    device: str | None = None
-    scoring: int = SCORING_VERSION
+    device: str | None
+    scoring: int
 
     @property
     def text(self) -> str:
         """The key as the file holds it: of version 1 in full precision, the signature alone.
 
-        >>> StoreKey("uniform(vocabulary=50000)", scoring=1).text
+        >>> StoreKey("uniform(vocabulary=50000)", None, 1).text
         'uniform(vocabulary=50000)'
-        >>> StoreKey("causal:gpt2@607a30d783df(dtype='float16')", "cuda", scoring=2).text
+        >>> StoreKey("causal:gpt2@607a30d783df(dtype='float16')", "cuda", 2).text
         "causal:gpt2@607a30d783df(dtype='float16')|device:cuda|scoring:2"
         """
         fields = {"device": self.device} if self.device else {}
@@ -114,7 +114,7 @@ def parse_store_key(text: str) -> StoreKey:
     """
     fields = _parse_key_fields(text)
     if not fields:
-        return StoreKey(to_current_kind(text), scoring=1)
+        return StoreKey(to_current_kind(text), None, 1)
     return StoreKey(to_current_kind(fields["measure"]), fields.get("device"), int(fields.get("scoring", "1")))
 
 
@@ -186,7 +186,7 @@ class StoreSelection:
 def _list_model_names(key: StoreKey) -> tuple[str, ...]:
     """Return the names by which a selection may mean a model.
 
-    >>> _list_model_names(StoreKey("ngram:trigram@5732531b85a8(eos=False)"))[1:]
+    >>> _list_model_names(StoreKey("ngram:trigram@5732531b85a8(eos=False)", None, 1))[1:]
     ('ngram:trigram@5732531b85a8', 'ngram:trigram')
     """
     try:
@@ -286,7 +286,7 @@ class ScoreStore:
             text: Returns the text of the query at an index, which the store does not hold.
             device: The class of device that the model computes on, if it computes in half precision.
         """
-        model = StoreKey(model, device).text
+        model = StoreKey(model, device, SCORING_VERSION).text
         is_found = np.zeros(len(keys), bool)
         try:
             yield from self._iter_known(model, keys, text, is_found)
@@ -367,7 +367,7 @@ class ScoreStore:
         """
         # Consumed before the transaction begins: an error of the caller's iterator then leaves nothing half written,
         # and the write lock is not held while a model computes.
-        model = StoreKey(model, device).text
+        model = StoreKey(model, device, SCORING_VERSION).text
         rows = list(answers)
         if not rows:
             return
@@ -581,6 +581,10 @@ def _find_signature(model: str, keys: Iterable[StoreKey]) -> str:
     """Return the signature of a model that is given by its spec, if there are outputs of it."""
     problem = f"nothing is stored of the model {model}; `acceptability store` lists the models"
     try:
+        _, location, _ = parse_model_spec(model)
+        # Only what is on this machine: an id on the Hub would be downloaded to be forgotten.
+        if location and not Path(location).expanduser().exists():
+            raise StoreError(problem)
         signature = load_model(model).signature
     # The name of a model whose outputs are not stored, or that is no longer there to be opened by its spec.
     except AcceptabilityError as error:

@@ -6,8 +6,9 @@ import json
 import shutil
 import sys
 from collections.abc import Mapping
+from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -323,7 +324,9 @@ class _FakePeftModel:
 
 
 def test_what_peft_returns_is_scored(masked_dir: Path, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setitem(sys.modules, "peft", SimpleNamespace(PeftModel=_FakePeftModel))
+    module = ModuleType("peft")
+    module.PeftModel, module.__spec__ = _FakePeftModel, ModuleSpec("peft", None)
+    monkeypatch.setitem(sys.modules, "peft", module)
     monkeypatch.setattr("acceptability.models.hf.adapters.is_importable", lambda _: True)
     shutil.copytree(masked_dir, tmp_path / "model")
     save_adapter(tmp_path / "model", {"x": np.zeros(1, np.float32)}, peft_type="IA3")
