@@ -162,6 +162,33 @@ def test_many_processes_upgrade_one_file(own_home: Path) -> None:
         path.unlink()
 
 
+def test_another_process_upgrades_at_the_last_moment(own_home: Path, monkeypatch) -> None:
+    """Between the check of the version and the write lock."""
+    path, connect, done = make_version_3(own_home / "scores.sqlite", {"m": ["a"]}), sqlite3.connect, []
+
+    class Late(sqlite3.Connection):
+        def execute(self, statement: str, *values) -> sqlite3.Cursor:
+            if statement == "BEGIN IMMEDIATE" and not done:
+                done.append(statement)
+                monkeypatch.setattr(sqlite3, "connect", connect)
+                assert find_known("m", "a") == ["a"]
+                assert read(path, "PRAGMA user_version") == [(4,)]
+            return super().execute(statement, *values)
+
+    monkeypatch.setattr(sqlite3, "connect", lambda *args, **options: connect(*args, factory=Late, **options))
+    assert find_known("m", "a") == ["a"]
+    assert done
+    assert not list(own_home.glob("*.broken-*"))
+
+
+def test_a_store_of_version_3_without_a_readable_version_is_recovered(own_home: Path) -> None:
+    """It cannot be upgraded first, and has no column of dates."""
+    path = make_version_3(own_home / "scores.sqlite", {"m": ["a", "b"]})
+    edit(path, "PRAGMA user_version = 7")
+    assert find_known("m", "a", "b") == ["a", "b"]
+    assert len(list(own_home.glob("scores.sqlite.broken-*"))) == 1
+
+
 @pytest.mark.parametrize("moment", ["ALTER TABLE", "PRAGMA application_id =", "PRAGMA user_version =", "COMMIT"])
 def test_an_interrupted_upgrade_leaves_version_3(own_home: Path, moment: str, monkeypatch) -> None:
     path = make_version_3(own_home / "scores.sqlite", {"m": ["a"]})
@@ -370,6 +397,17 @@ def test_a_lost_block_is_still_noticed_after_forgetting(own_home: Path, caplog) 
     forget_outputs("m", older_than="2000-01-01")
     assert "a block is missing" in caplog.text
     assert find_known("m", "a", "b", "c") == ["a", "c"]
+
+
+def test_a_block_that_is_lost_after_forgetting_is_noticed(own_home: Path, caplog) -> None:
+    add("m", "a", "b", "c")
+    add("n", "a")
+    forget_outputs("n")
+    assert [stored.outputs for stored in forget_outputs("m", older_than="2000-01-01")] == []
+    assert not caplog.messages
+    edit(own_home / "scores.sqlite", "DELETE FROM block WHERE number = 2")
+    assert find_known("m", "a", "b", "c") == ["a", "c"]
+    assert "a block is missing" in caplog.text
 
 
 def test_a_store_in_use_is_not_shortened(own_home: Path, monkeypatch) -> None:

@@ -239,6 +239,16 @@ def test_a_model_with_an_adapter_is_opened_by_its_signature(causal_dir: Path, tm
         load_model(f"causal:{causal_dir}(adapter='x')")
 
 
+def test_the_start_token_is_that_of_the_present_base_model(causal_dir: Path, tmp_path: Path) -> None:
+    """It is cached on disk, under a hash that has to cover the base model in its folder."""
+    shutil.copytree(causal_dir, tmp_path / "base")
+    adapter = save_adapter(tmp_path / "adapter", draw_factors(CAUSAL), base_model_name_or_path="../base")
+    assert load_model(f"causal:{adapter}").bos == "<|end|>"
+    config = json.loads((tmp_path / "base/tokenizer_config.json").read_text())
+    (tmp_path / "base/tokenizer_config.json").write_text(json.dumps(config | {"bos_token": None}))
+    assert load_model(f"causal:{adapter}").bos is None
+
+
 def test_an_adapter_may_bring_its_tokenizer(causal_dir: Path, tmp_path: Path) -> None:
     adapter = save_adapter(tmp_path / "adapter", draw_factors(CAUSAL), base_model_name_or_path=str(causal_dir))
     for name in ("tokenizer.json", "tokenizer_config.json"):
