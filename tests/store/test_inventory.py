@@ -175,6 +175,10 @@ def test_another_process_upgrades_at_the_last_moment(own_home: Path, monkeypatch
                 assert read(path, "PRAGMA user_version") == [(4,)]
             return super().execute(statement, *values)
 
+    def recover(_: Path) -> None:
+        raise AssertionError("a healthy store is taken for a damaged one")
+
+    monkeypatch.setattr("acceptability.store.scores.recover_store", recover)
     monkeypatch.setattr(sqlite3, "connect", lambda *args, **options: connect(*args, factory=Late, **options))
     assert find_known("m", "a") == ["a"]
     assert done

@@ -130,7 +130,8 @@ def _recover_blocks(broken: Path, draft: Path) -> int:
         create_tables(new)
         if copied := _copy_blocks(broken, new):
             return copied
-        # Nothing could be read. Perhaps only the first page is damaged, on which all others depend.
+        # Nothing could be read. Perhaps only the first page is damaged, on which all others depend. Or the file is of
+        # version 3, and was not upgraded because its version is damaged: then the new schema adds the column of times.
         with TemporaryDirectory(dir=broken.parent, prefix=".recovering-") as folder:
             return _copy_blocks(_copy_with_new_header(broken, Path(folder)), new)
 
@@ -168,23 +169,13 @@ def _copy_with_new_header(broken: Path, folder: Path) -> Path:
 def _iter_blocks(broken: Path) -> Iterator[StoredBlock]:
     """Yield the intact blocks of a damaged file."""
     with suppress(sqlite3.Error), closing(_open_damaged(broken)) as old:
-        date_column = "stored_at" if _has_dates(old) else "NULL"
-        for _, keys, block, stored_at in _iter_readable_rows(old, "block", f"number, keys, answers, {date_column}"):
+        for _, keys, block, stored_at in _iter_readable_rows(old, "block", "number, keys, answers, stored_at"):
             # Types are checked too: SQLite returns whatever the damaged row claims to hold. The table of models is not
             # needed, since an intact block names its model.
             if isinstance(keys, bytes) and isinstance(block, bytes) and is_intact(block, keys):
                 owner = read_owner(block)
                 if owner is not None:
                     yield owner, keys, block, stored_at if isinstance(stored_at, int) else None
-
-
-def _has_dates(old: sqlite3.Connection) -> bool:
-    """Return whether blocks have the column of times, which a file of version 3 has not that was never upgraded."""
-    try:
-        old.execute("SELECT stored_at FROM block LIMIT 0")
-    except sqlite3.Error:
-        return False
-    return True
 
 
 def _open_damaged(broken: Path) -> sqlite3.Connection:
