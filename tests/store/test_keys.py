@@ -18,6 +18,7 @@ import pytest
 
 from acceptability import load_model, registry
 from acceptability.api.scoring import score
+from acceptability.papers.niu_penn.user_models import LenientModel
 from acceptability.protocols import Model
 from acceptability.store.scores import SCORING_VERSION, ScoreStore, StoreKey, list_stored_models, parse_store_key
 from acceptability.text.words import SPECIAL_WORDS, Vocabulary
@@ -324,6 +325,13 @@ def test_the_class_of_device_is_in_the_key_of_half_precision_only(kind: str, mak
             assert auto == cpu
             assert cuda == second_cuda == auto_with_gpu
             assert len({cpu, cuda, mps}) == 3
+
+
+def test_a_lenient_model_has_a_key_of_its_own_and_the_device_of_the_strict_one(arpa: Path, causal_dir: Path) -> None:
+    strict = load_model(f"ngram:{arpa}")
+    assert make_key(LenientModel(strict)) != make_key(strict)
+    half = load_model(f"causal:{causal_dir}(dtype='float16', device='cuda')")
+    assert "|device:cuda" in make_key(LenientModel(half))
 
 
 def test_keys_of_version_1_in_full_precision_are_signatures() -> None:

@@ -465,16 +465,15 @@ def read_stored_tokens(
     tokens_by_model: dict[str, dict[str, list[SurprisalSpan]]] = {}
     with ScoreStore() as store:
         # The longest first: the signature of one model may be a prefix of another's.
-        stored_models = sorted(store.list_models(), key=lambda stored: len(stored.model), reverse=True)
+        keys = sorted(
+            (key for key in store.list_keys() if key.is_current), key=lambda key: len(key.model), reverse=True
+        )
         for name, signature in models.items():
-            stored = next(
-                (stored for stored in stored_models if stored.is_current and signature.startswith(f"{stored.model}.")),
-                None,
-            )
-            if stored is None:
+            key = next((key for key in keys if signature.startswith(f"{key.model}.")), None)
+            if key is None:
                 continue
             stored_outputs = store.iter_known(
-                stored.model, queries.keys, lambda index: queries[index].text, device=stored.device
+                key.model, queries.keys, lambda index: queries[index].text, device=key.device
             )
             tokens_by_model[name] = dict(_iterate_sentence_tokens(sub_suite, queries, stored_outputs))
     return {name: tokens for name, tokens in tokens_by_model.items() if tokens}

@@ -224,13 +224,18 @@ class _BlockEntry:
 
 def _describe_blocks(key: StoreKey, blocks: Sequence[_BlockEntry]) -> StoredModel:
     """Return what some blocks under a key hold."""
-    distinct = np.unique(np.frombuffer(b"".join([block.keys for block in blocks]), f"S{KEY_BYTES}"))
+    outputs = _count_distinct(b"".join([block.keys for block in blocks]))
     days = [_to_day(block.stored_at) for block in blocks]
     known = [day for day in days if day]
     oldest = min(known) if len(known) == len(days) else None
     size = sum(block.size for block in blocks)
     newest = max(known, default=None)
-    return StoredModel(key.model, key.scoring, key.device, len(distinct), size, oldest, newest, key.is_current)
+    return StoredModel(key.model, key.scoring, key.device, outputs, size, oldest, newest, key.is_current)
+
+
+def _count_distinct(keys: bytes) -> int:
+    """Return the number of distinct queries among concatenated keys."""
+    return len(np.unique(np.frombuffer(keys, f"S{KEY_BYTES}")))
 
 
 class ScoreStore:
@@ -389,15 +394,29 @@ class ScoreStore:
 
         access_database(self.path, insert)
 
+    def list_keys(self) -> list[StoreKey]:
+        """Return the keys under which outputs are stored, in the order in which the models were added."""
+
+        def read() -> dict[str, ModelRecord]:
+            # In a transaction: a model that is added between two queries would seem to be missing.
+            with transaction(self._database, "DEFERRED"):
+                return read_models(self._database)
+
+        return [parse_store_key(text) for text in access_database(self.path, read)]
+
     def count_answers(self) -> dict[str, int]:
         """Return the number of distinct queries with a stored output, by the signature of the model.
 
         Where it is not enough to find the outputs, the device and the scoring version follow, as in store keys.
         """
-        return {_to_current_text(key): _describe_blocks(key, blocks).outputs for key, blocks in self._list_all()}
+        keys_by_model = {
+            to_current_kind(key.text): b"".join([keys for _, keys in self._list_blocks(key.text)])
+            for key in self.list_keys()
+        }
+        return {model: _count_distinct(keys) for model, keys in keys_by_model.items()}
 
     def list_models(self) -> list[StoredModel]:
-        """Return what is stored, model by model, in the order in which the models were added."""
+        """Return what is stored, model by model, in the order in which the models were added; all of it is read."""
         return [_describe_blocks(key, blocks) for key, blocks in self._list_all()]
 
     def _list_all(self) -> list[tuple[StoreKey, list[_BlockEntry]]]:
@@ -521,11 +540,6 @@ def _select_blocks(
     return [(key, blocks) for key, blocks in chosen if blocks]
 
 
-def _to_current_text(key: StoreKey) -> str:
-    """Return the text of a key with the present name of the model's kind."""
-    return to_current_kind(key.text)
-
-
 def list_stored_models() -> list[StoredModel]:
     """Return what the store holds, model by model: the number of outputs, their size and dates.
 
@@ -562,7 +576,7 @@ def forget_outputs(
         raise SpecError("nothing says what to forget: give a model, a scoring version, a date, or undated")
     selection = StoreSelection(model, scoring, _read_day(older_than), undated)
     with ScoreStore() as store:
-        keys = [StoreKey(stored.model, stored.device, stored.scoring) for stored in store.list_models()]
+        keys = store.list_keys()
         if model is not None and not any(model in _list_model_names(key) for key in keys):
             selection = StoreSelection(_find_signature(model, keys), scoring, selection.older_than, undated)
         return store.forget(selection, dry_run=dry_run)

@@ -142,6 +142,11 @@ class LenientModel(Model):
         """The function that returns whether a token is outside the vocabulary of the model."""
         return self.model.is_unknown
 
+    @property
+    def device_class(self) -> str | None:
+        """The class of device of the model, if that computes in half precision."""
+        return self.model.device_class
+
 
 def make_lenient(model: str) -> str | LenientModel:
     """Return the lenient variant of a model that refuses sentences of unknown words; any other model as it is.
