@@ -14,12 +14,14 @@ from inspect import signature
 from itertools import combinations
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from acceptability import load_model, registry
 from acceptability.api.scoring import score
 from acceptability.papers.niu_penn.user_models import LenientModel
 from acceptability.protocols import Model
+from acceptability.report.report_data import read_stored_tokens
 from acceptability.store.scores import SCORING_VERSION, ScoreStore, StoreKey, list_stored_models, parse_store_key
 from acceptability.text.words import SPECIAL_WORDS, Vocabulary
 from acceptability.types import Query, Sentence, Suite
@@ -178,7 +180,6 @@ def change_vocabulary(path: Path) -> None:
 
 
 def add_adapter(folder: Path) -> None:
-    import numpy as np
     from safetensors.numpy import save_file
 
     layer = "base_model.model.transformer.h.0.attn.c_proj"
@@ -362,6 +363,19 @@ def test_a_raised_scoring_version_scores_again(monkeypatch, own_home: Path) -> N
     ]
     # It is no part of the question, and so of no signature.
     assert score(SUITE, "uniform").signature == before.signature
+
+
+def test_a_report_shows_the_tokens_of_half_precision_and_of_this_version(causal_dir: Path, own_home: Path) -> None:
+    spec = f"causal:{causal_dir}(dtype='bfloat16')"
+    model = load_model(spec)
+    query = Query("The cats sleep.")
+    (output,) = model.run(model.encode([query]))
+    wrong = replace(output, logprobs=output.logprobs - 1)
+    with ScoreStore() as store:
+        store.add(model.signature, [(query.key, wrong)])
+    signatures = {"m": score(SUITE, spec).signature}
+    tokens = read_stored_tokens(SUITE, SUITE.sentences, signatures)["m"]["1"]
+    assert sum(token.surprisal_bits for token in tokens) == pytest.approx(-output.logprobs.sum() / np.log(2), abs=1e-3)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])

@@ -272,6 +272,17 @@ def test_layers_are_probed_with_the_adapter(masked_dir: Path, tmp_path: Path) ->
     assert np.abs(first - second).max() > 0.05
 
 
+def test_fine_tuning_does_not_start_from_the_base_model_alone(masked_dir: Path, tmp_path: Path) -> None:
+    """Its weights were loaded, and the adapter was left out without a word."""
+    from acceptability.errors import TrainError
+    from acceptability.train.classifiers.finetuning import FineTuningRecipe
+    from acceptability.train.classifiers.finetuning_task import load_pretrained
+
+    adapter = save_adapter(tmp_path / "adapter", draw_factors(BERT), base_model_name_or_path=str(masked_dir))
+    with pytest.raises(TrainError, match="adapter has an adapter, in .*: fine-tuning starts from whole weights"):
+        load_pretrained(FineTuningRecipe(model=f"masked:{adapter}"))
+
+
 # --- what is not plain LoRA, or damaged ---
 
 
