@@ -54,7 +54,7 @@ class SuiteInput:
 
 @dataclass(frozen=True)
 class RunInputs:
-    """What a command was given.
+    """The inputs of a run: what its command was given.
 
     Args:
         suites: The suites, with what they were loaded from.
