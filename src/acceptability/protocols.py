@@ -80,6 +80,11 @@ class Model(Protocol):
         """
         return None
 
+    @property
+    def omits_unknown(self) -> bool:
+        """Whether sentences with unknown words have no score, and are left out of results."""
+        return False
+
     def as_lenient(self) -> Model:
         """Return a variant that also scores texts in which every word is unknown; by default the model itself."""
         return self
@@ -130,6 +135,10 @@ class _CompletedModel(Model):
     def device_class(self) -> str | None:
         device: str | None = getattr(self.inner, "device_class", super().device_class)
         return device
+
+    @property
+    def omits_unknown(self) -> bool:
+        return bool(getattr(self.inner, "omits_unknown", super().omits_unknown))
 
     def as_lenient(self) -> Model:
         lenient: Callable[[], Model] = getattr(self.inner, "as_lenient", super().as_lenient)

@@ -332,12 +332,15 @@ class TokenScores:
         tokens: The scored tokens, as the model's vocabulary spells them.
         offsets: The position of each token in the text: (start, end) in characters.
         logprobs: Their log-probabilities in nats, as float32.
+        unknown: The positions of the tokens that are not in the model's vocabulary, such as unknown words; None if the
+            model does not say.
     """
 
     text: str
     tokens: tuple[str, ...]
     offsets: tuple[Span, ...]
     logprobs: NDArray[np.float32]
+    unknown: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         if not len(self.tokens) == len(self.offsets) == len(self.logprobs):
@@ -348,6 +351,16 @@ class TokenScores:
         # arrays as short as a sentence. It cannot overflow: log-probabilities are far smaller than 1e19.
         if not math.isfinite(self.logprobs.dot(self.logprobs)):
             raise ScoreError(f"{shorten(self.text)!r}: the model gave a log-probability that is not finite")
+        if self.unknown and not 0 <= min(self.unknown) <= max(self.unknown) < len(self.tokens):
+            raise ScoreError(f"{shorten(self.text)!r}: an unknown token is none of its {len(self.tokens)} tokens")
+
+    @property
+    def unknown_words(self) -> tuple[str, ...]:
+        """The unknown tokens, as they stand in the text."""
+        return tuple(
+            self.text[slice(*self.offsets[position])].strip() or self.tokens[position]
+            for position in self.unknown or ()
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -377,6 +390,8 @@ class Scores:
         notes: Remarks for the reader of a table, such as how many words a unigram table lacks.
         missing: How many sentences of the suite have no score in the file that the scores come from.
         partial: Whether sentences without a score are left out of results; otherwise they are an error.
+        unknown_words: The words of a sentence that are not in the model's vocabulary, for each sentence id that has
+            some.
 
     >>> Scores({"a": -3.5}, model="toy")["a"]
     -3.5
@@ -389,6 +404,7 @@ class Scores:
     notes: tuple[str, ...] = ()
     missing: int = 0
     partial: bool = False
+    unknown_words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for key, value in self.values.items():

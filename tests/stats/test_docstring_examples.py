@@ -58,13 +58,13 @@ def test_a_comparison_has_notes() -> None:
     assert none.row()["notes"] == "no interval: there are fewer than two rows to resample"
 
 
-@pytest.mark.parametrize("command", ["evaluate", "compare"])
-def test_the_option_on_the_command_line(command: str) -> None:
+@pytest.mark.parametrize(("command", "method"), [("evaluate", "bca"), ("compare", "paired bca")])
+def test_the_option_on_the_command_line(command: str, method: str) -> None:
     models = ["--model", "uniform", "--model", "uniform(vocabulary=9)"]
     arguments = [command, "starter", *models, "--measure", "PairAccuracy(ties=0.5)", "--json", "--interval", "bca"]
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 0
-    assert "ci:bca(0.95,resamples=1000" in json.loads(done.stdout)[0]["signature"]
+    assert f"|ci:{method}(0.95,resamples=1000" in json.loads(done.stdout)[0]["signature"]
     wrong = CliRunner().invoke(app, [*arguments[:-1], "normal"])
     assert isinstance(wrong.exception, MeasureError)
     assert "expected percentile or bca" in str(wrong.exception)

@@ -41,7 +41,7 @@ def test_the_uniform_models_perplexity_is_its_vocabulary(text: Path) -> None:
 
 
 def test_conventions_by_hand(text: Path, model: str) -> None:
-    opened = load_model(f"{model}(eos=True)")
+    opened = load_model(f"{model}(eos=True, unknown='<unk>')")
     token_scores = opened.run(opened.encode([Query(line) for line in text.read_text().splitlines()]))
     ends = [float(scores.logprobs[-1]) for scores in token_scores]
     # Four words a sentence by the rule "split"; zebra and sleeps are unknown.

@@ -15,6 +15,7 @@ import numpy as np
 from acceptability import __version__
 from acceptability.api.evaluation import describe_ungrouped_rows, measure, resolve_measures
 from acceptability.api.scoring import ProgressCallback, as_model, as_suite, iter_model_outputs
+from acceptability.api.vocabulary_coverage import collect_unknown_words
 from acceptability.errors import ModelError, QueryError, SpecError, SuiteError
 from acceptability.measures.target_contrast import Cutoffs, Directionality, Repulsion, classify_learning
 from acceptability.protocols import Engine, Model
@@ -25,6 +26,7 @@ from acceptability.suites.targets import SIDES, TARGET_REGION, Exclusion, add_ta
 from acceptability.types import Contrast, Query, Result, Scores, Sentence, Suite, TokenScores
 
 _MULTI_TOKEN = "several tokens"
+_UNKNOWN_TARGET = "the model does not know a word of its target (unknown='omit')"
 # Tokenizers are fast on large batches. An error restarts the batch after the failing query, so they are not too large.
 _BATCH_SIZE = 1000
 
@@ -54,15 +56,16 @@ class TargetContrasts:
             yield row | {"tokens": int(contrast.tags["tokens"])}
 
     def notes(self) -> list[str]:
-        """Return notes for the reader: how many contrasts were left out, and how many tie."""
+        """Return notes for the reader: how many contrasts were left out, have unknown words, and tie."""
         left_out = [
             f"{count} contrasts left out: {reason}" for reason, count in count_exclusions(self.exclusions).items()
         ]
         tied = sum(self._is_tied(contrast) for contrast in self.suite.contrasts)
         if not tied:
-            return left_out
+            return [*left_out, *self.scores.notes]
         return [
             *left_out,
+            *self.scores.notes,
             f"{tied} contrasts tie: both sentences are the same up to the target, and the model reads no further. "
             "Use the word to the right of the edit: --side right.",
         ]
@@ -144,13 +147,24 @@ def score_target_contrasts(
     }
     # Only the model's output shows how many tokens a target has, so some contrasts are left out after the scoring.
     contrasts = [_tag_token_count(contrast, token_scores) for contrast in targeted.contrasts]
-    multi_token_contrasts = [contrast for contrast in contrasts if not multi_token and _is_split(contrast, targeted)]
+    omitted = [
+        contrast
+        for contrast in contrasts
+        if loaded.omits_unknown and (token_scores[contrast.better].unknown or token_scores[contrast.worse].unknown)
+    ]
+    omitted_ids = {contrast.id for contrast in omitted}
+    multi_token_contrasts = [
+        contrast
+        for contrast in contrasts
+        if not multi_token and contrast.id not in omitted_ids and _is_split(contrast, targeted)
+    ]
     left_out = (
         *excluded,
         *unknown,
+        *(Exclusion(_UNKNOWN_TARGET, contrast.tags["contrast"]) for contrast in omitted),
         *(Exclusion(_MULTI_TOKEN, contrast.tags["contrast"]) for contrast in multi_token_contrasts),
     )
-    dropped_ids = {contrast.id for contrast in multi_token_contrasts}
+    dropped_ids = {contrast.id for contrast in (*omitted, *multi_token_contrasts)}
     kept = _keep_contrasts(targeted, [contrast for contrast in contrasts if contrast.id not in dropped_ids], left_out)
     return TargetContrasts(
         kept, _make_scores(kept, token_scores, name, loaded.signature), _sort_exclusions(left_out, whole)
@@ -403,4 +417,5 @@ def _make_scores(suite: Suite, token_scores: Mapping[str, TokenScores], name: st
     values = {sentence.id: reduction(token_scores[sentence.id]) for sentence in suite.sentences}
     # Distinguishes these scores from those of whole sentences, in tables and in signatures.
     region_suffix = f"#{TARGET_REGION}"
-    return Scores(values, name, f"{reduction!r}{region_suffix}", f"{signature}.{reduction.signature}{region_suffix}")
+    scores = Scores(values, name, f"{reduction!r}{region_suffix}", f"{signature}.{reduction.signature}{region_suffix}")
+    return collect_unknown_words(suite, token_scores).add_to(scores, omit=False)

@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 
 from acceptability import __version__
 from acceptability.api.scoring import ProgressCallback, as_suite, iter_model_outputs
+from acceptability.api.vocabulary_coverage import collect_unknown_words, describe_unknown_words
 from acceptability.errors import MeasureError, ScoreError, Undefined
 from acceptability.measures.correlation import pearson
 from acceptability.measures.rows import check_count, ratings_are_z, require_rated, standardise_ratings
 from acceptability.models import load_model
 from acceptability.reductions import Morcela, compute_unit_logprobs, count_unlisted_units, load_unigrams
 from acceptability.specs import build_signature, format_spec
-from acceptability.types import Floats, ModelOutput, Suite, TokenScores
+from acceptability.types import Floats, ModelOutput, Sentence, Suite, TokenScores
 
 # The fitted function, and the two baselines that it is compared with.
 LINKS = ("morcela", "slor", "lp")
@@ -102,10 +103,22 @@ def link(
     }
     return {
         model: fit_morcela(
-            suite, model_outputs, unigrams, group=group, folds=folds, seed=seed, model=load_model(model).signature
+            _omit_unknown(suite, model_outputs, model),
+            model_outputs,
+            unigrams,
+            group=group,
+            folds=folds,
+            seed=seed,
+            model=load_model(model).signature,
         )
         for model, model_outputs in outputs.items()
     }
+
+
+def _omit_unknown(suite: Suite, outputs: Mapping[str, ModelOutput], model: str) -> Suite:
+    """Return the suite without the sentences that a model with ``unknown='omit'`` gives no score."""
+    words = collect_unknown_words(suite, outputs).words if load_model(model).omits_unknown else {}
+    return suite.restrict({sentence.id for sentence in suite.sentences} - set(words)) if words else suite
 
 
 def fit_morcela(
@@ -169,8 +182,15 @@ def fit_morcela(
                 "acceptability": __version__,
             },
         ),
-        (*notes, *_note_unlisted_units(ids, outputs, unigrams)),
+        (*notes, *_note_unlisted_units(ids, outputs, unigrams), *_note_unknown_words(rated_sentences, outputs)),
     )
+
+
+def _note_unknown_words(sentences: Sequence[Sentence], outputs: Mapping[str, ModelOutput]) -> tuple[str, ...]:
+    # Sentences without the pairs between them, of which the fit knows nothing.
+    rated = Suite("rated", tuple(sentences))
+    words = collect_unknown_words(rated, outputs).words
+    return (describe_unknown_words(rated, words),) if words else ()
 
 
 def assign_folds(suite: Suite, *, group: str = "", folds: int = 10, seed: int = 0) -> NDArray[np.int64]:

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acceptability import __version__, registry
+from acceptability.api.vocabulary_coverage import UnknownWordCounter, is_decided_by_unknown_words, mark_unknown_tokens
 from acceptability.engine import load_engine
 from acceptability.errors import (
     ModelError,
@@ -100,6 +101,7 @@ def score_reductions(
     suite, model_run = as_suite(suite), _prepare_model_run(model, engine)
     scorers = [_Scorer(load_reduction(spec) if spec else None, len(suite.sentences)) for spec in reductions]
     region_collector = RegionScoreCollector(suite) if by_region else None
+    unknown_words = UnknownWordCounter(suite)
     # `closing` runs the generator's cleanup (the engine's workers, the open store) at once if a reduction raises.
     with closing(_iter_outputs(model_run, suite, region, progress)) as batches:
         # Outputs are reduced as they arrive and dropped; keeping them for a large suite would fill the memory.
@@ -108,11 +110,15 @@ def score_reductions(
                 scorer.add_batch(batch)
             if region_collector:
                 region_collector.add_batch(batch)
+            unknown_words.add_batch(batch)
     region_suffix = f"#{region}" if region else ""
     ids = [sentence.id for sentence in suite.sentences]
     signature = model_run.model.signature
     all_scores = [scorer.make_scores(ids, model_run.name, signature, region_suffix) for scorer in scorers]
-    return [region_collector.merge_into(scores) for scores in all_scores] if region_collector else all_scores
+    if region_collector:
+        all_scores = [region_collector.merge_into(scores) for scores in all_scores]
+    # After the scores of regions, which an omitted sentence loses too.
+    return [unknown_words.add_to(scores, omit=model_run.model.omits_unknown) for scores in all_scores]
 
 
 def iter_model_outputs(
@@ -154,12 +160,23 @@ class Judgement:
             )
         ]
 
+    @property
+    def unknown_words(self) -> tuple[str, ...]:
+        """The words that are not in the model's vocabulary."""
+        return self.output.unknown_words if isinstance(self.output, TokenScores) else ()
+
     def row(self) -> dict[str, object]:
         """Return the judgement as one row, for JSON: with tokens, or with a classifier's logits."""
         row: dict[str, object] = {"text": self.text, "score": self.score}
         if isinstance(self.output, LabelScores):
             return row | {"logits": list(self.output.logits)}
-        return row | {"tokens": [{"token": token, "surprisal_bits": bits} for token, bits in self.token_surprisals()]}
+        unknown = self.output.unknown
+        return row | {
+            "tokens": [
+                {"token": token, "surprisal_bits": bits, "unknown": None if unknown is None else position in unknown}
+                for position, (token, bits) in enumerate(self.token_surprisals())
+            ]
+        }
 
     @property
     def said(self) -> ModelOutput:
@@ -185,10 +202,18 @@ def judge(
     check_list("sentences", sentences)
     suite = Suite("judge", tuple(Sentence(str(number), text) for number, text in enumerate(sentences, start=1)))
     reducer = load_reduction(reduce) if reduce else None
-    return [
+    name, loaded = as_model(model)
+    judgements = [
         Judgement(sentence.text, (reducer or _default_reduction(output))(output), output)
         for sentence, output in iter_model_outputs(suite, model, progress=progress)
     ]
+    for judgement in judgements:
+        if loaded.omits_unknown and judgement.unknown_words:
+            raise ModelError(
+                f"{name} gives {shorten(judgement.text)!r} no score: it does not know "
+                f"{', '.join(map(repr, judgement.unknown_words))}, and unknown='omit'. Choose another value of unknown."
+            )
+    return judgements
 
 
 def find_best_judgement(judgements: Sequence[Judgement]) -> int | None:
@@ -202,12 +227,28 @@ def find_best_judgement(judgements: Sequence[Judgement]) -> int | None:
     return indices[0] if len(judgements) > 1 and len(indices) == 1 else None
 
 
+def find_deciding_words(judgements: Sequence[Judgement]) -> list[str]:
+    """Return the unknown words that decide which sentence is better; empty if all sentences have the same ones.
+
+    The comparison is between the best sentence and each of the others.
+    """
+    words_by_number = {str(number): judgement.unknown_words for number, judgement in enumerate(judgements)}
+    best = str(max(range(len(judgements)), key=lambda number: judgements[number].score))
+    deciding = [number for number in words_by_number if is_decided_by_unknown_words(words_by_number, best, number)]
+    return (
+        list(dict.fromkeys(word for number in (best, *deciding) for word in words_by_number[number]))
+        if deciding
+        else []
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class ScoreRows:
-    """Scores as flat rows, for JSON and tables, with the signature of the run."""
+    """Scores as flat rows, for JSON and tables, with the signature of the run and remarks for the reader."""
 
     rows: list[dict[str, object]]
     signature: str
+    notes: tuple[str, ...] = ()
 
 
 def score_rows(
@@ -236,13 +277,18 @@ def score_rows(
     [('Cats', 0, 4), ('sleep.', 5, 11)]
     """
     suite = as_suite(suite)
+    notes: tuple[str, ...] = ()
     if per == "sentence":
         scores = score(suite, model, reduce, region=region, engine=engine, progress=progress)
         rows: list[dict[str, object]] = [
-            {"sentence_id": sentence.id, "text": sentence.text, "score": scores[sentence.id]}
+            {"sentence_id": sentence.id, "text": sentence.text, "score": scores.values.get(sentence.id)}
             for sentence in suite.sentences
         ]
-        model_signature = scores.signature
+        # In every row or in none, so that a table has the same columns throughout.
+        if scores.unknown_words:
+            for row in rows:
+                row["unknown_words"] = " ".join(scores.unknown_words.get(str(row["sentence_id"]), ()))
+        model_signature, notes = scores.signature, scores.notes
     else:
         build_rows = _ROW_BUILDERS[per]
         rows = [
@@ -252,7 +298,7 @@ def score_rows(
         ]
         model_signature = as_model(model)[1].signature
     fields = {"suite": suite.signature, "model": model_signature, "acceptability": __version__}
-    return ScoreRows(rows, build_signature("score", fields))
+    return ScoreRows(rows, build_signature("score", fields), notes)
 
 
 def _build_token_rows(sentence: Sentence, output: ModelOutput) -> list[dict[str, object]]:
@@ -262,8 +308,13 @@ def _build_token_rows(sentence: Sentence, output: ModelOutput) -> list[dict[str,
         labels = ("unacceptable", "acceptable")
         return [shared | {"label": label, "logit": logit} for label, logit in zip(labels, output.logits, strict=True)]
     return [
-        shared | {"token": token, "start": start, "end": end, "logprob": float(logprob)}
-        for token, (start, end), logprob in zip(output.tokens, output.offsets, output.logprobs.tolist(), strict=True)
+        shared
+        | {"token": token, "start": start, "end": end, "logprob": float(logprob)}
+        # Absent where the model cannot tell, since False would say that the token is known.
+        | ({} if output.unknown is None else {"unknown": position in output.unknown})
+        for position, (token, (start, end), logprob) in enumerate(
+            zip(output.tokens, output.offsets, output.logprobs.tolist(), strict=True)
+        )
     ]
 
 
@@ -431,7 +482,8 @@ def _iter_outputs(
         known = store.iter_known(signature, queries.keys, lambda index: queries[index].text, device=device)
         for query_index, output in known:
             is_known[query_index] = True
-            yield [(sentence, output) for sentence in queries.sentence_indices(query_index)]
+            marked = mark_unknown_tokens(output, model_run.model)
+            yield [(sentence, marked) for sentence in queries.sentence_indices(query_index)]
         done = sum(is_known)
         _report_progress(progress, name, done, len(queries))
         # Returns before the engine asks the model to encode anything, which would load its tokenizer and weights.
@@ -439,7 +491,8 @@ def _iter_outputs(
             return
         try:
             with closing(model_run.iter_answers(queries, cast(Callable[[int], bool], is_known.__getitem__))) as batches:
-                for batch in batches:
+                for computed in batches:
+                    batch = [(index, mark_unknown_tokens(output, model_run.model)) for index, output in computed]
                     # Stored before they are reduced, so that an error or a killed process loses one batch at most.
                     store.add(signature, [(queries.keys[index], output) for index, output in batch], device=device)
                     yield [

@@ -7,10 +7,12 @@ from typing import Annotated
 
 import typer
 
-from acceptability.api.scoring import Judgement, find_best_judgement, judge
+from acceptability.api.scoring import Judgement, find_best_judgement, find_deciding_words, judge
 from acceptability.cli.console import DtypeOption, JsonOption, print_json, print_line, print_message, show_progress
 from acceptability.models import default_model, list_named_models, set_spec_dtype
 from acceptability.types import TokenScores
+
+_UNKNOWN_MARK = "*"
 
 
 def command(
@@ -37,8 +39,14 @@ def command(
     with show_progress() as progress:
         judgements = judge(sentences, name, reduce, progress=progress)
     if as_json:
-        rows = [judgement.row() for judgement in judgements]
-        print_json({"model": name, "sentences": rows, "better": find_best_judgement(judgements)})
+        print_json(
+            {
+                "model": name,
+                "sentences": [judgement.row() for judgement in judgements],
+                "better": find_best_judgement(judgements),
+                "decided_by_unknown_words": find_deciding_words(judgements),
+            }
+        )
     else:
         _print_judgements(judgements)
 
@@ -47,12 +55,23 @@ def _print_judgements(judgements: Sequence[Judgement]) -> None:
     for judgement in judgements:
         print_line(f"{judgement.score:10.4f}  {judgement.text}")
         if isinstance(judgement.output, TokenScores):
-            tokens = (f"{token} {bits:.1f}" for token, bits in judgement.token_surprisals())
+            unknown = judgement.output.unknown or ()
+            tokens = (
+                f"{token}{_UNKNOWN_MARK if position in unknown else ''} {bits:.1f}"
+                for position, (token, bits) in enumerate(judgement.token_surprisals())
+            )
             # Twelve spaces: the tokens stand below the sentence, after the column of scores.
             print_line(" " * 12 + "  ".join(tokens))
     if len(judgements) > 1:
         best = find_best_judgement(judgements)
         first, second = sorted((judgement.score for judgement in judgements), reverse=True)[:2]
         print_line("a tie" if best is None else f"better by {first - second:.4f}: {judgements[best].text}")
+        if deciding := find_deciding_words(judgements):
+            print_line(
+                f"The comparison depends on what words get that the model does not know: {', '.join(deciding)} "
+                "(its option unknown)."
+            )
     if any(isinstance(judgement.output, TokenScores) for judgement in judgements):
         print_message("below each sentence: the surprisal of its tokens, in bits")
+    if any(judgement.unknown_words for judgement in judgements):
+        print_message(f"{_UNKNOWN_MARK} not in the model's vocabulary")

@@ -85,7 +85,8 @@ def command(
     with show_progress() as progress:
         scores = score_rows(loaded, model, reduce, per=per, region=region, engine=runner, progress=progress)
     _write_rows(scores.rows, out, as_json)
-    print_message(scores.signature)
+    for line in (*scores.notes, scores.signature):
+        print_message(line)
     if precisions:
         with show_progress() as progress:
             # After the scores, so that these are printed even if a lower precision fails.

@@ -21,6 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -297,7 +298,9 @@ class PairBrowser:
         """What the shading of tokens means, and for which models there is none."""
         lacking = [name for name in self.models if name not in self.tokens]
         if not lacking:
-            return "Shading: the surprisal of each token in bits; the stronger the colour, the more surprising."
+            text = "Shading: the surprisal of each token in bits; the stronger the colour, the more surprising."
+            spans = chain.from_iterable(spans for by_sentence in self.tokens.values() for spans in by_sentence.values())
+            return f"{text} Underlined: not in the model's vocabulary." if any(s.is_unknown for s in spans) else text
         return (
             f"No surprisals of single tokens are stored for {', '.join(lacking)} (a classifier has none; the scores "
             "of a file, of a region, or of another home are not in this store)."
@@ -424,10 +427,14 @@ def _get_credit(outcome: PairOutcome | None) -> float | None:
 
 
 def _flatten_tokens(pair_browser: PairBrowser, model: str, suite: str, sentence: str) -> list[float]:
-    """Return start, end and surprisal in bits of each token, in one list."""
+    """Return start, end, surprisal in bits, and 1 if it is unknown, of each token, in one list."""
     # Flat and with one decimal: tokens are the largest part of a page, and the shading shows no more.
     tokens = pair_browser.tokens[model].get((suite, sentence), ())
-    return [number for span in tokens for number in (span.start, span.end, round(span.surprisal_bits, 1))]
+    return [
+        number
+        for span in tokens
+        for number in (span.start, span.end, round(span.surprisal_bits, 1), int(span.is_unknown))
+    ]
 
 
 def dump_script_json(data: object) -> str:

@@ -385,11 +385,16 @@ def _drop_duplicate_units(rows: Iterable[Row]) -> Iterator[Row]:
 
 @dataclass(frozen=True)
 class SurprisalSpan:
-    """A token of a sentence, as a range of characters, with its surprisal under a model."""
+    """A token of a sentence, as a range of characters, with its surprisal under a model.
+
+    Args:
+        is_unknown: Whether it is not in the model's vocabulary.
+    """
 
     start: int
     end: int
     surprisal_bits: float
+    is_unknown: bool = False
 
 
 def attach_suites(report_data: ReportData, known_suites: Sequence[Suite] = ()) -> ReportData:
@@ -485,6 +490,9 @@ def _iterate_sentence_tokens(
     for query_index, output in stored_outputs:
         if isinstance(output, TokenScores):
             bits = (-output.logprobs / math.log(2)).tolist()
-            tokens = [SurprisalSpan(*span, value) for span, value in zip(output.offsets, bits, strict=True)]
+            tokens = [
+                SurprisalSpan(*span, value, position in (output.unknown or ()))
+                for position, (span, value) in enumerate(zip(output.offsets, bits, strict=True))
+            ]
             for sentence_index in queries.sentence_indices(query_index):
                 yield suite.sentences[sentence_index].id, tokens

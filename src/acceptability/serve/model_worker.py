@@ -20,7 +20,7 @@ from threading import Lock
 
 from fastapi import HTTPException
 
-from acceptability.api.scoring import Judgement
+from acceptability.api.scoring import Judgement, find_deciding_words
 from acceptability.engine import Local, local
 from acceptability.errors import AcceptabilityError, ModelError, QueryError, UnknownName, shorten
 from acceptability.models import list_named_models, load_model
@@ -273,11 +273,16 @@ _SHADES = 10
 
 @dataclass(frozen=True)
 class ShadedToken:
-    """A token as it stands in the text, its surprisal, and the number of its colour, from 0 to 9."""
+    """A token as it stands in the text, its surprisal, and the number of its colour, from 0 to 9.
+
+    Args:
+        is_unknown: Whether it is not in the model's vocabulary.
+    """
 
     token: str
     surprisal_bits: float
     shade: int
+    is_unknown: bool = False
 
 
 @dataclass(frozen=True)
@@ -299,6 +304,7 @@ class Verdict:
         better: The number of the sentence with the highest score, from 1; None for a tie or a single sentence.
         by: The difference between the highest score and the next one.
         problem: Why there are no scores.
+        deciding_words: The unknown words on which the comparison depends.
     """
 
     model: str
@@ -308,6 +314,7 @@ class Verdict:
     better: int | None = None
     by: float | None = None
     problem: str = ""
+    deciding_words: tuple[str, ...] = ()
 
 
 async def judge_sentences(models: ServedModels, names: Sequence[str], sentences: Sequence[str]) -> list[Verdict]:
@@ -343,6 +350,7 @@ async def _judge_with_model(model: ServedModel, sentences: Sequence[str]) -> Ver
         tuple(ScoredSentence(judgement.text, judgement.score, _shade_tokens(judgement)) for judgement in judgements),
         "log-probability" if is_language_model else "log-odds",
         *_find_better([judgement.score for judgement in judgements]),
+        deciding_words=tuple(find_deciding_words(judgements)),
     )
 
 
@@ -355,10 +363,14 @@ def _find_better(scores: Sequence[float]) -> tuple[int | None, float | None]:
 
 
 def _shade_tokens(judgement: Judgement) -> tuple[ShadedToken, ...]:
-    return tuple(_make_token(text, bits) for text, bits in judgement.token_surprisals())
+    unknown = judgement.output.unknown if isinstance(judgement.output, TokenScores) else ()
+    return tuple(
+        _make_token(text, bits, position in (unknown or ()))
+        for position, (text, bits) in enumerate(judgement.token_surprisals())
+    )
 
 
-def _make_token(text: str, surprisal_bits: float) -> ShadedToken:
+def _make_token(text: str, surprisal_bits: float, is_unknown: bool) -> ShadedToken:
     # Adding 0 turns -0 into 0: a token of probability 1 would be shown with a surprisal of "-0.0".
     bits = surprisal_bits + 0.0
-    return ShadedToken(text, bits, min(_SHADES - 1, max(0, int(bits / _BITS_PER_SHADE))))
+    return ShadedToken(text, bits, min(_SHADES - 1, max(0, int(bits / _BITS_PER_SHADE))), is_unknown)

@@ -223,13 +223,17 @@ def delete_blocks(database: sqlite3.Connection, numbers_by_model: Mapping[str, S
 # - l: two logits for each output;
 # - z: the number of tokens of each output, then for all outputs together the spans of the tokens, their
 #   log-probabilities, and the tokens themselves, separated by zero bytes;
-# - j: as z, but with the tokens as JSON, for tokens that contain a zero byte.
+# - j: as z, but with the tokens as JSON, for tokens that contain a zero byte;
+# - y, k: as z and j, with a byte for each token between log-probabilities and tokens: 1 if it is unknown to the model,
+#   0 if not, 2 if the model does not say.
 #
 # Columns over the whole batch and not one record for each output: NumPy then packs and unpacks a thousand outputs in
 # about the time of one.
 _HEADER = struct.Struct("<IcI")
 _LENGTH = struct.Struct("<I")
-_KINDS = b"lzj"
+_KINDS = b"lzjyk"
+_KINDS_WITH_UNKNOWN = {b"z": b"y", b"j": b"k"}
+_DOES_NOT_SAY = 2
 
 
 def encode_block(outputs: Sequence[ModelOutput], keys: bytes, model: str) -> bytes:
@@ -261,13 +265,35 @@ def _encode_tokens(outputs: Sequence[TokenScores]) -> tuple[bytes, bytes]:
     # One separator fewer than tokens; more zeros are part of a token, at which the text would be split too.
     if joined_tokens.count("\0") >= total:
         kind, joined_tokens = b"j", json.dumps(names, ensure_ascii=False, separators=(",", ":"))
+    flags = b""
+    if any(output.unknown is not None for output in outputs):
+        kind, flags = _KINDS_WITH_UNKNOWN[kind], b"".join(map(_encode_unknown, outputs))
     parts = (
         np.array(counts, "<u4").tobytes(),
         np.fromiter(spans, "<u4", 2 * total).tobytes(),
         np.concatenate([output.logprobs for output in outputs]).astype("<f4", copy=False).tobytes(),
+        flags,
         joined_tokens.encode("utf-8", "surrogatepass"),
     )
     return kind, b"".join(parts)
+
+
+def _encode_unknown(output: TokenScores) -> bytes:
+    """Return a byte for each token that tells whether it is unknown."""
+    if output.unknown is None:
+        return bytes([_DOES_NOT_SAY]) * len(output.tokens)
+    flags = bytearray(len(output.tokens))
+    for position in output.unknown:
+        flags[position] = 1
+    return bytes(flags)
+
+
+def _decode_unknown(flags: bytes) -> tuple[int, ...] | None:
+    """Return the positions of unknown tokens; None if the model does not say, or the block has no flags."""
+    if not flags or flags[0] == _DOES_NOT_SAY:
+        return None
+    # Nearly all sentences consist of known tokens, and this is decoded for every sentence of a suite.
+    return tuple(position for position, flag in enumerate(flags) if flag) if 1 in flags else ()
 
 
 def decode_block(block: bytes, keys: bytes, texts: Mapping[int, str], model: str) -> dict[int, ModelOutput] | None:
@@ -290,13 +316,16 @@ def decode_block(block: bytes, keys: bytes, texts: Mapping[int, str], model: str
     total, position = ends[-1], start + 4 * count
     spans = np.frombuffer(block, "<u4", 2 * total, position).tolist()
     logprobs = np.frombuffer(block, "<f4", total, position + 8 * total)
-    joined_tokens = block[position + 12 * total :].decode("utf-8", "surrogatepass")
-    names = json.loads(joined_tokens) if kind == b"j" else joined_tokens.split("\0")
+    position += 12 * total
+    flags = block[position : position + total] if kind in _KINDS_WITH_UNKNOWN.values() else b""
+    joined_tokens = block[position + len(flags) :].decode("utf-8", "surrogatepass")
+    names = json.loads(joined_tokens) if kind in (b"j", b"k") else joined_tokens.split("\0")
     outputs: dict[int, ModelOutput] = {}
     for row, text in texts.items():
         first, last = ends[row] - int(counts[row]), ends[row]
         offsets = tuple(zip(spans[2 * first : 2 * last : 2], spans[2 * first + 1 : 2 * last : 2], strict=True))
-        outputs[row] = TokenScores(text, tuple(names[first:last]), offsets, logprobs[first:last])
+        unknown = _decode_unknown(flags[first:last])
+        outputs[row] = TokenScores(text, tuple(names[first:last]), offsets, logprobs[first:last], unknown)
     return outputs
 
 

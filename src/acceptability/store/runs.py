@@ -1,7 +1,7 @@
 """Saved runs: the results of a command in a folder of their own, as JSON and CSV.
 
 ``ACCEPTABILITY_HOME/runs/ID/`` holds ``run.json`` (the command line, the time, the versions of this package and of
-those that compute, the signatures, and what the command was given: suites, models and files of scores), ``results`` and
+those that compute, the signatures, and the inputs of a run: suites, models and files of scores), ``results`` and
 ``units`` (the rows that the results are computed from), and the sentences and contrasts of a user's own suites,
 ``suite-1.json.gz`` and so on. Suites of the catalog are kept by their names and hashes, since anybody can load them
 again.
@@ -54,7 +54,7 @@ class SuiteInput:
 
 @dataclass(frozen=True)
 class RunInputs:
-    """The inputs of a run: what its command was given.
+    """What a command was given.
 
     Args:
         suites: The suites, with what they were loaded from.

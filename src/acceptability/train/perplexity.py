@@ -20,6 +20,7 @@ from acceptability.engine import load_engine
 from acceptability.errors import CorpusError, ModelError, QueryError, SpecError, shorten
 from acceptability.models import list_named_models, load_model
 from acceptability.models.hf.masked import Masked
+from acceptability.models.unknown_words import DEFAULT_POLICY
 from acceptability.protocols import Model
 from acceptability.specs import build_signature, format_spec, parse_model_spec
 from acceptability.text.words import SPLIT_RULES, find_word_spans
@@ -86,7 +87,8 @@ def perplexity(
     Args:
         model: The spec of a model that gives text a probability.
         corpus: The text, one sentence a line.
-        oov: Whether unknown words count: "include" (with the probability of ``<unk>``) or "exclude".
+        oov: Whether unknown words count: "include" or "exclude". They have the probability of ``<unk>``, unless the
+            spec sets ``unknown``.
         eos: Whether the end of each sentence is predicted, and counts as a word: "include" or "exclude".
         words: The rule by which words are counted, "split" or "spaces"; empty for the model's own, or else "spaces".
             Models whose tokens differ can be compared where this is the same.
@@ -98,7 +100,7 @@ def perplexity(
         if value not in ("include", "exclude"):
             raise SpecError(f"{name} is {value!r}; expected 'include' or 'exclude'")
     _check_kind(model, improper)
-    spec = add_eos(model) if eos == "include" else model
+    spec = keep_unknown_symbol(add_eos(model) if eos == "include" else model)
     # Lenient: a corpus may have sentences in which every word is unknown, which are otherwise refused.
     opened = load_model(spec).as_lenient()
     if oov == "exclude" and opened.is_unknown is None:
@@ -189,13 +191,36 @@ def add_eos(model: str) -> str:
     >>> add_eos("causal:gpt2")
     'causal:gpt2(eos=True)'
     """
-    kind, location, options = parse_model_spec(model)
-    # A named model is an alias of a spec, and it is the spec that has options.
-    if not location and kind in list_named_models() and kind not in registry.names("model"):
-        return add_eos(list_named_models()[kind].make_spec())
+    kind, location, options = _parse_full_spec(model)
     if "eos" not in signature(registry.find("model", kind)).parameters:
         raise SpecError(f"{model} does not predict the end of a sentence: add --eos exclude")
     return format_spec(f"{kind}:{location}", options | {"eos": True})
+
+
+def keep_unknown_symbol(model: str) -> str:
+    """Return the spec of a model in which an unknown word has the probability of ``<unk>``, unless the spec says more.
+
+    A perplexity counts every unknown word as the one word ``<unk>``, as in the literature. With ``unknown='spelling'``
+    in the spec, it counts their spelling too.
+
+    >>> keep_unknown_symbol("uniform")
+    'uniform'
+    """
+    kind, location, options = _parse_full_spec(model)
+    # The signature has the value that the model chose by itself, if the spec has none.
+    _, _, chosen = parse_model_spec(load_model(model).signature)
+    if "unknown" in options or chosen.get("unknown") != DEFAULT_POLICY:
+        return model
+    return format_spec(f"{kind}:{location}", options | {"unknown": "<unk>"})
+
+
+def _parse_full_spec(model: str) -> tuple[str, str, dict[str, object]]:
+    """Return kind, location and options of a model; those that a named model stands for."""
+    kind, location, options = parse_model_spec(model)
+    # A named model is an alias of a spec, and it is the spec that has options.
+    if not location and kind in list_named_models() and kind not in registry.names("model"):
+        return parse_model_spec(list_named_models()[kind].make_spec())
+    return kind, location, options
 
 
 class _RunningTotal:

@@ -44,7 +44,7 @@ def run_model(model: str, *queries: Query) -> list[tuple[tuple[str, ...], list[f
 def test_probabilities_by_hand(folder: Path) -> None:
     # cats after <s>: 1·0.5; sleep after cats: 0.25·0.2 + 0.75·0.1; . after sleep: 0.4; </s> after .: 0.5·0.1 + 0.5·0.2
     (words, probs), (_, unknown) = run_model(
-        f"aggregate-markov:{folder}(eos=True)", Query("Cats sleep."), Query("Cats purr.")
+        f"aggregate-markov:{folder}(eos=True, unknown='<unk>')", Query("Cats sleep."), Query("Cats purr.")
     )
     assert words == ("cats", "sleep", ".", "</s>")
     assert probs == pytest.approx([0.5, 0.125, 0.4, 0.15])
@@ -90,7 +90,7 @@ def test_the_signature_names_content_and_options_and_opens_the_folder(folder: Pa
     signature = load_model(f"aggregate-markov:{folder}").signature
     place, _, options = signature.partition("(")
     assert place.startswith("aggregate-markov:tiny@")
-    assert options == "units='split', lower=True, bos='<s>', eos=False, unknown='<unk>')"
+    assert options == "units='split', lower=True, bos='<s>', eos=False, unknown='spelling')"
     version = place.rpartition("@")[2]
     assert load_model(f"aggregate-markov:{folder}@{version}").signature == signature
     with pytest.raises(ModelError, match=f"has the content hash {version}, not 123"):

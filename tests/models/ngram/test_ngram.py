@@ -44,7 +44,7 @@ def test_an_unknown_word_has_its_policy(tmp_path: Path) -> None:
     assert "unknown=-9.0" in number.signature
     opened = tmp_path / "open.arpa"
     opened.write_text(arpa_text(["the cat sleeps"]))
-    found = run_model(load_model(f"ngram:{opened}"), "the zebra sleeps")
+    found = run_model(load_model(f"ngram:{opened}(unknown='<unk>')"), "the zebra sleeps")
     assert found.logprobs[1] == pytest.approx(math.log(0.5) + Arpa(opened).logprobs[("<unk>",)], rel=1e-4)
     with pytest.raises(QueryError, match="knows none of its words"):
         run_model(load_model(f"ngram:{opened}"), "zebra gnu")
@@ -56,7 +56,7 @@ def test_an_explicit_policy_wins_over_the_models_own_and_is_signed(arpa: Path) -
     assert found[1] == -50
     assert found[2] == pytest.approx(-math.log(Arpa(arpa).vocabulary_size))
     assert len(set(found)) == 3
-    assert "unknown='<unk>'" in own.signature
+    assert "unknown='spelling'" in own.signature
     assert "unknown=-50.0" in number.signature
     assert "unknown='uniform'" in uniform.signature
 

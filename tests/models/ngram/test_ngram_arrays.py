@@ -61,7 +61,7 @@ def test_an_unknown_word_has_its_policy(folder: Path) -> None:
     table = read_ngram_table(folder / "model.safetensors")
     assert run_model(number, "The zebra .").logprobs[2] == table.orders[0].logprobs[own.vocabulary.index["."]]
     assert run_model(own, "The zebra .").logprobs[1] not in (-50, pytest.approx(-math.log(28)))
-    for model, told in ((own, "unknown='<unk>'"), (number, "unknown=-50.0"), (uniform, "unknown='uniform'")):
+    for model, told in ((own, "unknown='spelling'"), (number, "unknown=-50.0"), (uniform, "unknown='uniform'")):
         assert told in model.signature
     with pytest.raises(QueryError, match="knows none of its words"):
         run_model(own, "zebra gnu")

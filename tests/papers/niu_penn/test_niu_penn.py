@@ -284,4 +284,4 @@ def test_the_command() -> None:
     assert done.exit_code == 0, done.output
     rows = json.loads(done.stdout)
     assert len(rows) == len(all_cells())
-    assert set(rows[0]) == {"table", "row", "column", "paper", "ours", "source", "agrees", "note"}
+    assert set(rows[0]) == {"table", "row", "column", "paper", "ours", "source", "agrees", "note", "signature"}

@@ -35,6 +35,7 @@ from acceptability.models.hf.loading import (
     convert_out_of_memory,
     find_checkpoint,
     find_target_tokens,
+    find_unknown_tokens,
     get_device_class,
     get_token_budget,
     to_query_span,
@@ -76,18 +77,22 @@ class CausalEncoding(NamedTuple):
         """The number of tokens that the network reads: all before the last one that is scored."""
         return self.scored[-1]
 
-    def to_token_scores(self, logprobs: NDArray[np.float32], names: Sequence[str]) -> TokenScores:
+    def to_token_scores(
+        self, logprobs: NDArray[np.float32], names: Sequence[str], unknown_token: str | None
+    ) -> TokenScores:
         """Return the tokens with their log-probabilities."""
         ids, query, spans = self.ids, self.query, self.encoding.offsets
         tokens = tuple([names[ids[position]] for position in self.scored])
         # The usual case, without copying: millions of sentences pass here.
         if not query.target and not query.context and not self.lead_chars and len(spans) == len(tokens):
-            return TokenScores(query.text, tokens, tuple(spans), logprobs)
+            return TokenScores(
+                query.text, tokens, tuple(spans), logprobs, find_unknown_tokens(tokens, spans, unknown_token)
+            )
         # The end token is not in the text: it gets an empty span behind the last character.
         spans.append((len(query.full_text) + self.lead_chars,) * 2)
         shifted = [(max(start - self.lead_chars, 0), max(end - self.lead_chars, 0)) for start, end in spans]
         offsets = tuple([to_query_span(query, shifted[position - self.prefix_length]) for position in self.scored])
-        return TokenScores(query.text, tokens, offsets, logprobs)
+        return TokenScores(query.text, tokens, offsets, logprobs, find_unknown_tokens(tokens, offsets, unknown_token))
 
 
 @dataclass(frozen=True)
@@ -204,20 +209,25 @@ class Causal(Model):
 
     def begin(self, batch: Sequence[CausalEncoding]) -> Callable[[], list[TokenScores]]:
         """Start a forward pass, and return the function that waits for the scores of each query."""
-        names = self.files.token_names
+        names, unknown_token = self.files.token_names, self.files.tokenizer.unk_token
         with convert_out_of_memory(f"{self.files.name}: a batch of {len(batch)} texts"):
             if self.spaces == "trailing":
                 return self._begin_trailing_spaces(batch)
             collect = self.forward([(encoding.ids, encoding.scored) for encoding in batch])
         return lambda: [
-            encoding.to_token_scores(logprobs, names) for encoding, logprobs in zip(batch, collect(), strict=True)
+            encoding.to_token_scores(logprobs, names, unknown_token)
+            for encoding, logprobs in zip(batch, collect(), strict=True)
         ]
 
     def _begin_trailing_spaces(self, batch: Sequence[CausalEncoding]) -> Callable[[], list[TokenScores]]:
         """Start a forward pass, and return the function that waits for scores with trailing spaces."""
         # The end of a word shows at the position after it, in the joint probability of all tokens that open a word. It
         # is therefore needed there too, except behind the last token, where nothing is predicted.
-        names, opening = self.files.token_names, self._word_opening_ids
+        names, opening, unknown_token = (
+            self.files.token_names,
+            self._word_opening_ids,
+            self.files.tokenizer.unk_token,
+        )
         rows = [
             (encoding.ids, sorted({*encoding.scored, *(position + 1 for position in encoding.scored)}))
             for encoding in batch
@@ -228,7 +238,9 @@ class Causal(Model):
 
         def collect_shifted() -> list[TokenScores]:
             return [
-                encoding.to_token_scores(_charge_trailing_spaces(encoding, positions, logprob_rows, space_ids), names)
+                encoding.to_token_scores(
+                    _charge_trailing_spaces(encoding, positions, logprob_rows, space_ids), names, unknown_token
+                )
                 for encoding, (_, positions), logprob_rows in zip(batch, rows, collect(), strict=True)
             ]
 

@@ -521,6 +521,24 @@ def _check_token_ids(encoding: Any, size: int, index: int) -> None:
             raise QueryError(index, f"its token {token!r} has the number {token_id}, and the model knows only {size}")
 
 
+def find_unknown_tokens(
+    tokens: Sequence[str], offsets: Sequence[tuple[int, int]], unknown_token: str | None
+) -> tuple[int, ...]:
+    """Return the indices of the tokens that stand for something outside the vocabulary.
+
+    Args:
+        unknown_token: The tokenizer's token for unknown words, if it has one.
+    """
+    if unknown_token not in tokens:
+        return ()
+    # GPT-2 names its end token as its unknown one, which its tokenizer never needs. The end has an empty span.
+    return tuple(
+        index
+        for index, (token, (start, end)) in enumerate(zip(tokens, offsets, strict=True))
+        if token == unknown_token and start < end
+    )
+
+
 def find_target_tokens(query: Query, offsets: Sequence[tuple[int, int]]) -> list[int]:
     """Return the indices of the tokens that overlap the target of a query, or its text if it has none.
 

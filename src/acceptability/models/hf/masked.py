@@ -26,6 +26,7 @@ from acceptability.models.hf.loading import (
     convert_out_of_memory,
     find_checkpoint,
     find_target_tokens,
+    find_unknown_tokens,
     get_device_class,
     get_token_budget,
     to_query_span,
@@ -69,14 +70,16 @@ class MaskedEncoding(NamedTuple):
         """The number of tokens in all masked copies."""
         return len(self.ids) * (1 if self.masks_all_at_once else len(self.scored))
 
-    def to_token_scores(self, logprobs: NDArray[np.float32], names: Sequence[str]) -> TokenScores:
+    def to_token_scores(
+        self, logprobs: NDArray[np.float32], names: Sequence[str], unknown_token: str | None
+    ) -> TokenScores:
         """Return the tokens with their log-probabilities."""
         query, ids, spans = self.query, self.ids, self.encoding.offsets
         tokens = tuple([names[ids[position]] for position in self.scored])
         offsets = tuple([spans[position] for position in self.scored])
         if query.context:
             offsets = tuple([to_query_span(query, span) for span in offsets])
-        return TokenScores(query.text, tokens, offsets, logprobs)
+        return TokenScores(query.text, tokens, offsets, logprobs, find_unknown_tokens(tokens, offsets, unknown_token))
 
 
 @dataclass(frozen=True)
@@ -154,7 +157,9 @@ class Masked(Model):
                 for index, logprobs in zip(batch_indices, pending(), strict=True)
             }
             return [
-                encoding.to_token_scores(logprobs_by_index[index], self.files.token_names)
+                encoding.to_token_scores(
+                    logprobs_by_index[index], self.files.token_names, self.files.tokenizer.unk_token
+                )
                 for index, encoding in enumerate(batch)
             ]
 

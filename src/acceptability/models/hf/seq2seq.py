@@ -33,6 +33,7 @@ from acceptability.models.hf.loading import (
     convert_out_of_memory,
     find_checkpoint,
     find_target_tokens,
+    find_unknown_tokens,
     get_device_class,
     get_token_budget,
     to_query_span,
@@ -125,10 +126,13 @@ class Seq2SeqEncoding(NamedTuple):
         """Return the token ids at some positions."""
         return [self.ids[position] for position in positions]
 
-    def to_token_scores(self, logprobs: NDArray[np.float32], names: Sequence[str]) -> TokenScores:
+    def to_token_scores(
+        self, logprobs: NDArray[np.float32], names: Sequence[str], unknown_token: str | None
+    ) -> TokenScores:
         """Return the tokens with their log-probabilities."""
         tokens = tuple([names[token_id] for token_id in self._ids_at(self.scored)])
-        return TokenScores(self.query.text, tokens, tuple(self.spans), logprobs)
+        unknown = find_unknown_tokens(tokens, self.spans, unknown_token)
+        return TokenScores(self.query.text, tokens, tuple(self.spans), logprobs, unknown)
 
 
 @dataclass(frozen=True)
@@ -299,7 +303,7 @@ class Seq2Seq(Model):
             flat = np.concatenate([logprobs_by_row[row_index] for row_index in range(len(rows))])
             logprobs_by_encoding = _split_by_counts(flat, [len(encoding.scored) for encoding in batch])
             return [
-                encoding.to_token_scores(logprobs, self.files.token_names)
+                encoding.to_token_scores(logprobs, self.files.token_names, self.files.tokenizer.unk_token)
                 for encoding, logprobs in zip(batch, logprobs_by_encoding, strict=True)
             ]
 

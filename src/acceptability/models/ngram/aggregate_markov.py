@@ -3,9 +3,9 @@
 P(word | previous word) = Σ over classes of P(class | previous word) · P(word | class). The folder is one that
 ``acceptability train aggregate-markov`` made; its vocabulary file defines how text is split into words, and the case.
 
-An unknown word gets the model's own ``<unk>``; ``unknown='uniform'`` gives it 1 / vocabulary instead, and a number
-that log-probability. Sentences begin after ``<s>``; with ``bos=None`` the first word has no history, and gets
-the probability that it has in the corpus as a whole. ``eos=True`` scores ``</s>`` too.
+The option ``unknown`` says what an unknown word gets (see ``models/unknown_words.py``). Sentences begin after ``<s>``;
+with ``bos=None`` the first word has no history, and gets the probability that it has in the corpus as a whole.
+``eos=True`` scores ``</s>`` too.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from acceptability.errors import MissingExtra, ModelError
 from acceptability.models.files import resolve_folder_version, validate_bool
 from acceptability.models.ngram import trained
-from acceptability.models.ngram.model import validate_unknown_policy
 from acceptability.models.ngram.trained import TrainedNGram
+from acceptability.models.unknown_words import DEFAULT_POLICY, validate_unknown_policy
 from acceptability.text.words import START, VOCABULARY_FILE
 from acceptability.types import Floats
 
@@ -111,7 +111,7 @@ class AggregateMarkov(TrainedNGram):
 
 
 def open_model(
-    location: str, *, bos: str | None = "<s>", eos: bool = False, unknown: str | float = "<unk>"
+    location: str, *, bos: str | None = "<s>", eos: bool = False, unknown: str | float = DEFAULT_POLICY
 ) -> AggregateMarkov:
     """Return the aggregate Markov model in a folder.
 
@@ -119,7 +119,7 @@ def open_model(
         location: The folder, or ``FOLDER@HASH`` as in a signature; its content must then have that hash.
         bos: "<s>", or None to score the first word without a history.
         eos: Whether ``</s>`` is scored.
-        unknown: What an unknown word gets: "<unk>" (the probability of that word), "uniform", or a log-probability.
+        unknown: What an unknown word gets: "spelling", "<unk>", "uniform", a log-probability, "refuse" or "omit".
     """
     if bos not in ("<s>", None):
         raise ModelError(f"aggregate-markov: bos is {bos!r}; expected '<s>' or None")
@@ -127,8 +127,7 @@ def open_model(
     for name in (WEIGHTS_FILE, VOCABULARY_FILE):
         if not (folder / name).is_file():
             raise ModelError(f"{folder} has no {name}: it is no folder with an aggregate Markov model")
-    policy = validate_unknown_policy(unknown)
-    return AggregateMarkov(folder, bos, validate_bool("eos", eos), "<unk>" if policy == "auto" else policy)
+    return AggregateMarkov(folder, bos, validate_bool("eos", eos), validate_unknown_policy(unknown))
 
 
 def serialize_aggregate_markov(model: AggregateMarkovTable) -> bytes:

@@ -22,6 +22,8 @@ LN10 = math.log(10.0)
 # More digits than any count needs, and few enough to fit into 64 bits: Python refuses to convert thousands of them.
 _MAX_DIGITS = 18
 _CHUNK_LINES = 100_000
+# As KenLM and SRILM write them, and in capitals, as some other toolkits do.
+_SPECIAL_WORDS = frozenset(("<unk>", "<s>", "</s>", "<UNK>", "<S>", "</S>"))
 
 
 class Arpa:
@@ -37,6 +39,11 @@ class Arpa:
             raise ModelError(f"{path} cannot be read as an ARPA file: {error}") from error
         # SRILM and KenLM write it in lower case, some other toolkits in upper case.
         self.unknown_token = next((word for word in ("<unk>", "<UNK>") if (word,) in self.logprobs), None)
+
+    @property
+    def words(self) -> Sequence[str] | None:
+        """The words of the vocabulary, without special ones."""
+        return [ngram[0] for ngram in self.logprobs if len(ngram) == 1 and ngram[0] not in _SPECIAL_WORDS]
 
     @property
     def vocabulary_size(self) -> int:

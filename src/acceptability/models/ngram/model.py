@@ -5,10 +5,11 @@ punctuation (``units='words'``), or such runs and each punctuation mark (``units
 train`` splits text (``units='split'``). A Sphinx model has lower-case words only. A folder that was trained by this
 package has its own rule (see ``trained``).
 
-A word outside the vocabulary gets the probability of ``<unk>``; in a model without it, such as those of Sphinx, 1 /
-vocabulary. ``unknown='uniform'`` always gives it the latter, and a number that log-probability. Without ``<unk>``, the
-history restarts after the word. Sentences begin after ``<s>`` where the model has one; ``eos=True`` scores ``</s>``
-too. The signature holds which of these applied.
+A word outside the vocabulary gets its share of the probability of ``<unk>`` by its spelling, or in a model without
+``<unk>``, such as those of Sphinx, 1 / vocabulary; the option ``unknown`` changes that (``models/unknown_words.py``).
+The binaries of KenLM do not list their words, of which spelling is learned: an unknown word gets the whole probability
+of ``<unk>`` there. Without ``<unk>``, the history restarts after the word. Sentences begin after ``<s>`` where the
+model has one; ``eos=True`` scores ``</s>`` too. The signature holds which of these applied.
 """
 
 from __future__ import annotations
@@ -27,6 +28,12 @@ from acceptability.errors import MissingExtra, ModelError, QueryError
 from acceptability.models.files import get_cached_fact, hash_file, resolve_version, validate_bool, validate_choice
 from acceptability.models.ngram.arpa import LN10, Arpa
 from acceptability.models.ngram.trained import TrainedNGram, is_model_folder, open_trained_ngram
+from acceptability.models.unknown_words import (
+    DEFAULT_POLICY,
+    SpellingModel,
+    refuse_unknown_words,
+    validate_unknown_policy,
+)
 from acceptability.protocols import Model
 from acceptability.specs import format_spec
 from acceptability.text.words import SPLIT_RULES, normalize_word
@@ -47,7 +54,7 @@ class NGramEncoding:
     query: Query
     words: tuple[str, ...]
     offsets: tuple[Span, ...]
-    scored_positions: frozenset[int]
+    scored_positions: tuple[int, ...]
 
     @property
     def size(self) -> int:
@@ -65,7 +72,7 @@ class NGram(Model):
         lower: Whether text is put in lower case.
         start: The option ``bos``: "auto", "<s>" or None.
         eos: Whether ``</s>`` is scored.
-        unknown_policy: The option ``unknown``: "auto", "<unk>", "uniform", or a log-probability.
+        unknown_policy: The option ``unknown``: "auto", or what an unknown word gets, see ``unknown_words``.
         lenient: Whether a text may consist of unknown words alone.
     """
 
@@ -93,10 +100,12 @@ class NGram(Model):
 
     @property
     def unknown(self) -> str | float:
-        """What an unknown word gets: "<unk>", "uniform", or a log-probability."""
+        """What an unknown word gets, see ``unknown_words``."""
         if self.unknown_policy != "auto":
             return self.unknown_policy
-        return "<unk>" if self._get_cached_fact("unk", lambda: self.backend.unknown_token is not None) else "uniform"
+        if not self._get_cached_fact("unk", lambda: self.backend.unknown_token is not None):
+            return "uniform"
+        return DEFAULT_POLICY if self._get_cached_fact("words", lambda: self.backend.words is not None) else "<unk>"
 
     def _get_cached_fact(self, name: str, compute: Callable[[], bool]) -> bool:
         # Kept on disk: a signature should not need the whole model, which may take a minute to read.
@@ -111,6 +120,18 @@ class NGram(Model):
     def is_unknown(self, token: str) -> bool:
         """Return whether a token, as the model spells it, is outside the vocabulary."""
         return not self.backend.knows(token)
+
+    @property
+    def omits_unknown(self) -> bool:
+        """Whether sentences with unknown words have no score."""
+        return self.unknown == "omit"
+
+    @cached_property
+    def spelling(self) -> SpellingModel:
+        """The model of the spelling of unknown words, fitted on first use."""
+        if self.backend.words is None:
+            raise ModelError(f"{self.path.name} does not list its words, of which spelling is learned; omit 'spelling'")
+        return SpellingModel(self.backend.words)
 
     def encode(self, queries: Sequence[Query]) -> list[NGramEncoding]:
         """Return the words of each query; a query without a known word is an error."""
@@ -131,13 +152,16 @@ class NGram(Model):
         if not (self.lenient or any(map(self.backend.knows, words))):
             raise QueryError(index, f"the model {self.path.name} knows none of its words")
         start, end = query.target or (0, len(query.text))
-        scored_positions = frozenset(
+        scored_positions = tuple(
             position
             for position, span in enumerate(spans)
             if span[0] < query.text_start + end and span[1] > query.text_start + start
         )
         if not scored_positions:
             raise QueryError(index, "there is no word in its target")
+        if self.unknown == "refuse":
+            scored_words = [words[position] for position in scored_positions]
+            refuse_unknown_words(self.path.name, list(filter(self.is_unknown, scored_words)), index)
         # Words of the context get empty or cut spans; they are never among the scored positions.
         offsets = tuple((max(a - query.text_start, 0), max(b - query.text_start, 0)) for a, b in spans)
         return NGramEncoding(query, words, offsets, scored_positions)
@@ -145,36 +169,49 @@ class NGram(Model):
     def _score_query(self, encoded: NGramEncoding) -> TokenScores:
         # KenLM scores a whole sentence in one call, but cannot restart the history after an unknown word.
         if isinstance(self.backend, KenLM) and self._unknown_logprob is None:
-            return self._score_query_with_kenlm(self.backend, encoded)
+            return self._finish_scores(encoded, *self._score_words_with_kenlm(self.backend, encoded))
         history = ["<s>"] if self._has_bos else []
         unknown_token = self.backend.unknown_token if self._unknown_logprob is None else None
-        tokens, offsets, logprobs = [], [], []
+        logprobs: list[float] = []
         for position, word in enumerate(encoded.words):
             known_word = word if self.backend.knows(word) else unknown_token
             if position in encoded.scored_positions:
-                tokens.append(word)
-                offsets.append(encoded.offsets[position])
-                logprobs.append(
-                    self._unknown_logprob if known_word is None else self.backend.logprob(known_word, history)
-                )
+                # Without a fixed log-probability, every word has a symbol.
+                fixed = self._unknown_logprob if known_word is None else None
+                logprobs.append(self.backend.logprob(known_word or word, history) if fixed is None else fixed)
             # Nothing can be conditioned on a word that the model has no symbol for: the history restarts.
             history = [*history, known_word] if known_word else []
-        if self.eos and not encoded.query.target:
-            tokens.append("</s>")
-            offsets.append((len(encoded.query.text),) * 2)
-            logprobs.append(self.backend.logprob("</s>", history))
-        return TokenScores(encoded.query.text, tuple(tokens), tuple(offsets), np.array(logprobs, dtype=np.float32))
+        ends = [self.backend.logprob("</s>", history)] if self.eos and not encoded.query.target else []
+        return self._finish_scores(encoded, logprobs, ends)
 
-    def _score_query_with_kenlm(self, backend: KenLM, encoded: NGramEncoding) -> TokenScores:
-        """Return the scores of a query by one call for the sentence, in which KenLM replaces unknown words by <unk>."""
+    def _score_words_with_kenlm(self, backend: KenLM, encoded: NGramEncoding) -> tuple[list[float], list[float]]:
+        """Return the log-probabilities of the scored words, and of ``</s>`` if it is scored, from one call of KenLM."""
         eos = self.eos and not encoded.query.target
         all_logprobs = backend.logprobs(encoded.words, bos=self._has_bos, eos=eos)
         # With eos, KenLM returns one log-probability more than there are words.
-        positions = sorted(encoded.scored_positions)
-        tokens = [encoded.words[position] for position in positions] + ["</s>"] * eos
-        offsets = [encoded.offsets[position] for position in positions] + [(len(encoded.query.text),) * 2] * eos
-        logprobs = [all_logprobs[position] for position in positions] + all_logprobs[len(encoded.words) :]
-        return TokenScores(encoded.query.text, tuple(tokens), tuple(offsets), np.array(logprobs, dtype=np.float32))
+        return [all_logprobs[position] for position in encoded.scored_positions], all_logprobs[len(encoded.words) :]
+
+    def _finish_scores(self, encoded: NGramEncoding, logprobs: list[float], ends: list[float]) -> TokenScores:
+        """Return the scores of a query, with what spelling adds to the log-probabilities of unknown words.
+
+        Args:
+            logprobs: The log-probabilities of the scored words.
+            ends: That of ``</s>``, if it is scored.
+        """
+        words = [encoded.words[position] for position in encoded.scored_positions]
+        unknown = tuple(number for number, word in enumerate(words) if self.is_unknown(word))
+        if self.unknown == "spelling":
+            # Added to the log-probability of <unk>, which stands for all unknown words together.
+            for number in unknown:
+                logprobs[number] += self.spelling.logprob(words[number])
+        offsets = [encoded.offsets[position] for position in encoded.scored_positions]
+        return TokenScores(
+            encoded.query.text,
+            (*words, *["</s>"] * len(ends)),
+            (*offsets, *[(len(encoded.query.text),) * 2] * len(ends)),
+            np.array([*logprobs, *ends], dtype=np.float32),
+            unknown,
+        )
 
     @cached_property
     def _has_bos(self) -> bool:
@@ -182,12 +219,16 @@ class NGram(Model):
 
     @cached_property
     def _unknown_logprob(self) -> float | None:
-        """The log-probability of an unknown word; None if it gets that of <unk>."""
-        if self.unknown == "<unk>":
-            if self.backend.unknown_token is None:
-                raise ModelError(f"{self.path.name} has no <unk>; remove unknown='<unk>'")
+        """The fixed log-probability of an unknown word; None if it depends on that of <unk>."""
+        if isinstance(self.unknown, float):
+            return self.unknown
+        if self.unknown != "uniform" and self.backend.unknown_token is not None:
             return None
-        return -math.log(self.backend.vocabulary_size) if self.unknown == "uniform" else float(self.unknown)
+        if self.unknown in ("<unk>", "spelling"):
+            raise ModelError(
+                f"{self.path.name} has no <unk>, whose probability an unknown word would get; omit unknown"
+            )
+        return -math.log(self.backend.vocabulary_size)
 
 
 def open_model(
@@ -208,14 +249,15 @@ def open_model(
         lower: Whether text is put in lower case; None does so for Sphinx only.
         bos: "<s>", or None to score the first word without a history; "auto" is "<s>" where the model has it.
         eos: Whether ``</s>`` is scored.
-        unknown: What an unknown word gets: "<unk>" (the probability of that word), "uniform", or a log-probability.
+        unknown: What an unknown word gets: "spelling", "<unk>", "uniform", a log-probability, "refuse" or "omit";
+            "auto" is "spelling" where the model has ``<unk>`` and lists its words.
     """
     if bos not in ("auto", "<s>", None):
         raise ModelError(f"ngram: bos is {bos!r}; expected '<s>' or None")
     validate_choice("units", units, ("auto", *SPLIT_RULES))
     if is_model_folder(Path(location)):
         trained = open_trained_ngram(
-            Path(location), bos=bos, eos=validate_bool("eos", eos), unknown=validate_unknown_policy(unknown)
+            Path(location), bos=bos, eos=validate_bool("eos", eos), unknown=validate_unknown_policy(unknown, "auto")
         )
         # A signature writes them out, as the folder has them.
         if units not in ("auto", trained.units) or lower not in (None, trained.vocabulary.lower):
@@ -227,17 +269,7 @@ def open_model(
     if units == "auto":
         units = "words" if kind == "sphinx" else "spaces"
     lower = kind == "sphinx" if lower is None else validate_bool("lower", lower)
-    return NGram(path, kind, units, lower, bos, validate_bool("eos", eos), validate_unknown_policy(unknown))
-
-
-def validate_unknown_policy(unknown: object) -> str | float:
-    """Return the option ``unknown``: "auto", "<unk>", "uniform", or a log-probability."""
-    # Bounded below, since minus infinity would make every sum of log-probabilities meaningless.
-    if isinstance(unknown, (int, float)) and not isinstance(unknown, bool) and -1e30 < unknown <= 0:
-        return float(unknown)
-    if unknown in ("auto", "uniform", "<unk>"):
-        return str(unknown)
-    raise ModelError(f"unknown is {unknown!r}; expected 'uniform', '<unk>' or a log-probability, at most 0")
+    return NGram(path, kind, units, lower, bos, validate_bool("eos", eos), validate_unknown_policy(unknown, "auto"))
 
 
 def _detect_format(path: Path) -> str:
@@ -281,6 +313,11 @@ class NGramBackend(Protocol):
     unknown_token: str | None
 
     @property
+    def words(self) -> Sequence[str] | None:
+        """The words of the vocabulary without special ones; None if the file cannot be asked for them."""
+        ...
+
+    @property
     def vocabulary_size(self) -> int:
         """The number of words in the vocabulary."""
         ...
@@ -298,6 +335,7 @@ class Sphinx:
     """A CMU Sphinx binary, read by the package pocketsphinx."""
 
     unknown_token: str | None = None
+    words: Sequence[str] | None = None
 
     def __init__(self, path: Path) -> None:
         try:
@@ -331,6 +369,7 @@ class KenLM:
     """A KenLM binary, read by the package kenlm."""
 
     unknown_token: str | None = "<unk>"
+    words: Sequence[str] | None = None
 
     def __init__(self, path: Path) -> None:
         # Imported only here: it is compiled during installation, and not available on every machine.

@@ -24,9 +24,18 @@ from numpy.typing import NDArray
 
 from acceptability.errors import ModelError, QueryError
 from acceptability.models.files import hash_files, resolve_folder_version
+from acceptability.models.unknown_words import DEFAULT_POLICY, SpellingModel, refuse_unknown_words
 from acceptability.protocols import Model
 from acceptability.specs import format_spec
-from acceptability.text.words import END, START, UNKNOWN, VOCABULARY_FILE, Vocabulary, read_vocabulary
+from acceptability.text.words import (
+    END,
+    SPECIAL_WORDS,
+    START,
+    UNKNOWN,
+    VOCABULARY_FILE,
+    Vocabulary,
+    read_vocabulary,
+)
 from acceptability.types import Floats, Query, Span, TokenScores
 
 WEIGHTS_FILE = "model.safetensors"
@@ -45,6 +54,7 @@ class TrainedNGramEncoding:
     Args:
         offsets: The character span of each word in the query's text.
         word_ids: -1 for an unknown word that gets a fixed log-probability and ends the history.
+        unknown: The indices among the scored positions of the words that are not in the vocabulary.
     """
 
     query: Query
@@ -52,6 +62,7 @@ class TrainedNGramEncoding:
     offsets: tuple[Span, ...]
     word_ids: tuple[int, ...]
     scored_positions: tuple[int, ...]
+    unknown: tuple[int, ...] = ()
 
     @property
     def size(self) -> int:
@@ -79,7 +90,7 @@ class TrainedNGram(Model):
     Args:
         bos: "<s>", or None to score the first word without a history.
         eos: Whether ``</s>`` is scored.
-        unknown: What an unknown word gets: "<unk>", "uniform", or a log-probability.
+        unknown: What an unknown word gets, see ``unknown_words``.
         lenient: Whether a text may consist of unknown words alone.
     """
 
@@ -113,6 +124,16 @@ class TrainedNGram(Model):
     def is_unknown(self, token: str) -> bool:
         """Return whether a token, as the model spells it, is outside the vocabulary."""
         return token not in self.vocabulary.index
+
+    @property
+    def omits_unknown(self) -> bool:
+        """Whether sentences with unknown words have no score."""
+        return self.unknown == "omit"
+
+    @cached_property
+    def spelling(self) -> SpellingModel:
+        """The model of the spelling of unknown words, fitted on first use."""
+        return SpellingModel(self.vocabulary.words[len(SPECIAL_WORDS) :])
 
     @cached_property
     def table(self) -> LogprobTable:
@@ -158,7 +179,12 @@ class TrainedNGram(Model):
             *(encoded.offsets[position] for position in encoded.scored_positions),
             *([(len(encoded.query.text),) * 2] if scores_eos else []),
         )
-        return TokenScores(encoded.query.text, tokens, offsets, logprobs[positions])
+        token_logprobs = logprobs[positions]
+        if self.unknown == "spelling":
+            # Added to the log-probability of <unk>, which stands for all unknown words together.
+            for position in encoded.unknown:
+                token_logprobs[position] += self.spelling.logprob(tokens[position])
+        return TokenScores(encoded.query.text, tokens, offsets, token_logprobs, encoded.unknown)
 
     def _encode_query(self, query: Query, index: int) -> TrainedNGramEncoding:
         words, spans = self.vocabulary.tokenize(query.full_text)
@@ -171,19 +197,22 @@ class TrainedNGram(Model):
         scored_positions = tuple(position for position, span in enumerate(spans) if span[0] < end and span[1] > start)
         if not scored_positions:
             raise QueryError(index, "there is no word in its target")
+        unknown = tuple(number for number, position in enumerate(scored_positions) if word_ids[position] == UNKNOWN)
+        if self.unknown == "refuse":
+            refuse_unknown_words(self.folder.name, [words[scored_positions[number]] for number in unknown], index)
         # With a fixed log-probability, the word has no symbol in the model, and nothing can be conditioned on it.
         if self._unknown_logprob is not None:
             word_ids = [-1 if word_id == UNKNOWN else word_id for word_id in word_ids]
         # Words of the context get empty or cut spans; they are never among the scored positions.
         offsets = tuple((max(a - query.text_start, 0), max(b - query.text_start, 0)) for a, b in spans)
-        return TrainedNGramEncoding(query, tuple(words), offsets, tuple(word_ids), scored_positions)
+        return TrainedNGramEncoding(query, tuple(words), offsets, tuple(word_ids), scored_positions, unknown)
 
     @cached_property
     def _unknown_logprob(self) -> float | None:
-        """The log-probability of an unknown word; None if it gets that of <unk>."""
-        if self.unknown == "<unk>":
-            return None
-        return -math.log(len(self.vocabulary)) if self.unknown == "uniform" else float(self.unknown)
+        """The fixed log-probability of an unknown word; None if it depends on that of <unk>."""
+        if isinstance(self.unknown, float):
+            return self.unknown
+        return -math.log(len(self.vocabulary)) if self.unknown == "uniform" else None
 
 
 def open_trained_ngram(folder: Path, *, bos: str | None, eos: bool, unknown: str | float) -> TrainedNGram:
@@ -194,7 +223,7 @@ def open_trained_ngram(folder: Path, *, bos: str | None, eos: bool, unknown: str
             raise ModelError(
                 f"the folder {folder} has no {name}: it is no n-gram model that was trained by this package"
             )
-    return TrainedNGram(folder, "<s>" if bos else None, eos, "<unk>" if unknown == "auto" else unknown)
+    return TrainedNGram(folder, "<s>" if bos else None, eos, DEFAULT_POLICY if unknown == "auto" else unknown)
 
 
 def is_model_folder(path: Path) -> bool:

@@ -1,9 +1,9 @@
 """Recurrent language models of words, trained by this package: Elman networks, LSTMs and QRNNs, each in a folder.
 
 Every sentence is scored after ``<s>``, from an empty state; ``eos=True`` scores ``</s>`` too. The folder's vocabulary
-file defines how text is split into words. A word outside the vocabulary is read as ``<unk>`` and gets the probability
-of ``<unk>``; ``unknown='uniform'`` gives it 1 / vocabulary, and a number that log-probability. A model whose
-probabilities do not sum to 1 opens only with ``improper=True``, which is then part of the signature.
+file defines how text is split into words. A word outside the vocabulary is read as ``<unk>``; the option ``unknown``
+says what it gets (see ``models/unknown_words.py``). A model whose probabilities do not sum to 1 opens only with
+``improper=True``, which is then part of the signature.
 
 ``network`` has the layers and the forward pass, ``output_layers`` turns hidden states into log-probabilities.
 """
@@ -29,9 +29,23 @@ from acceptability.models.files import (
     resolve_folder_version,
     validate_bool,
 )
+from acceptability.models.unknown_words import (
+    DEFAULT_POLICY,
+    SpellingModel,
+    refuse_unknown_words,
+    validate_unknown_policy,
+)
 from acceptability.protocols import Model
 from acceptability.specs import format_spec
-from acceptability.text.words import END, START, UNKNOWN, VOCABULARY_FILE, Vocabulary, read_vocabulary
+from acceptability.text.words import (
+    END,
+    SPECIAL_WORDS,
+    START,
+    UNKNOWN,
+    VOCABULARY_FILE,
+    Vocabulary,
+    read_vocabulary,
+)
 from acceptability.types import Query, Span, TokenScores
 
 if TYPE_CHECKING:
@@ -137,7 +151,7 @@ class RecurrentEncoding:
 
     Args:
         offsets: The character span of each word in the query's text.
-        unknown_positions: Those of the scored positions whose word is not in the vocabulary.
+        unknown: The indices among the scored positions of the words that are not in the vocabulary.
     """
 
     query: Query
@@ -145,7 +159,7 @@ class RecurrentEncoding:
     offsets: tuple[Span, ...]
     word_ids: tuple[int, ...]
     scored_positions: tuple[int, ...]
-    unknown_positions: tuple[int, ...] = ()
+    unknown: tuple[int, ...] = ()
 
     @property
     def size(self) -> int:
@@ -159,7 +173,7 @@ class Recurrent(Model):
 
     Args:
         eos: Whether ``</s>`` is scored.
-        unknown: What an unknown word gets: "<unk>", "uniform", or a log-probability.
+        unknown: What an unknown word gets, see ``unknown_words``.
         improper: Whether the probabilities do not sum to 1.
         lenient: Whether a text may consist of unknown words alone.
     """
@@ -212,6 +226,16 @@ class Recurrent(Model):
         """Return whether a token, as the model spells it, is outside the vocabulary."""
         return token not in self.vocabulary.index
 
+    @property
+    def omits_unknown(self) -> bool:
+        """Whether sentences with unknown words have no score."""
+        return self.unknown == "omit"
+
+    @locked_cached_property
+    def spelling(self) -> SpellingModel:
+        """The model of the spelling of unknown words, fitted on first use."""
+        return SpellingModel(self.vocabulary.words[len(SPECIAL_WORDS) :])
+
     def encode(self, queries: Sequence[Query]) -> list[RecurrentEncoding]:
         """Return the words of each query; a query without a known word is an error."""
         return [self._encode_query(query, index) for index, query in enumerate(queries)]
@@ -252,10 +276,6 @@ class Recurrent(Model):
     def _build_token_scores(self, encoded: RecurrentEncoding, logprobs: Floats) -> TokenScores:
         scores_eos = self.eos and not encoded.query.target
         positions = [*encoded.scored_positions, *([len(encoded.words)] if scores_eos else [])]
-        if self._unknown_logprob is not None:
-            # The rows are views of one array of the whole batch.
-            logprobs = logprobs.copy()
-            logprobs[list(encoded.unknown_positions)] = self._unknown_logprob
         tokens = (
             *(encoded.words[position] for position in encoded.scored_positions),
             *(["</s>"] if scores_eos else []),
@@ -264,7 +284,14 @@ class Recurrent(Model):
             *(encoded.offsets[position] for position in encoded.scored_positions),
             *([(len(encoded.query.text),) * 2] if scores_eos else []),
         )
-        return TokenScores(encoded.query.text, tokens, offsets, logprobs[positions])
+        token_logprobs = logprobs[positions]
+        for position in encoded.unknown:
+            if self._unknown_logprob is not None:
+                token_logprobs[position] = self._unknown_logprob
+            elif self.unknown == "spelling":
+                # Added to the log-probability of <unk>, which stands for all unknown words together.
+                token_logprobs[position] += self.spelling.logprob(tokens[position])
+        return TokenScores(encoded.query.text, tokens, offsets, token_logprobs, encoded.unknown)
 
     def _encode_query(self, query: Query, index: int) -> RecurrentEncoding:
         words, spans = self.vocabulary.tokenize(query.full_text)
@@ -279,15 +306,17 @@ class Recurrent(Model):
             raise QueryError(index, "there is no word in its target")
         # Words of the context get empty or cut spans; they are never among the scored positions.
         offsets = tuple((max(a - query.text_start, 0), max(b - query.text_start, 0)) for a, b in spans)
-        unknown_positions = tuple(position for position in scored_positions if word_ids[position] == UNKNOWN)
-        return RecurrentEncoding(query, tuple(words), offsets, tuple(word_ids), scored_positions, unknown_positions)
+        unknown = tuple(number for number, position in enumerate(scored_positions) if word_ids[position] == UNKNOWN)
+        if self.unknown == "refuse":
+            refuse_unknown_words(self.folder.name, [words[scored_positions[number]] for number in unknown], index)
+        return RecurrentEncoding(query, tuple(words), offsets, tuple(word_ids), scored_positions, unknown)
 
     @locked_cached_property
     def _unknown_logprob(self) -> float | None:
-        """The log-probability of an unknown word; None if it gets that of <unk>."""
-        if self.unknown == "<unk>":
-            return None
-        return -math.log(len(self.vocabulary)) if self.unknown == "uniform" else float(self.unknown)
+        """The fixed log-probability of an unknown word; None if it depends on that of <unk>."""
+        if isinstance(self.unknown, float):
+            return self.unknown
+        return -math.log(len(self.vocabulary)) if self.unknown == "uniform" else None
 
 
 def pad_with_boundaries(rows: Sequence[Sequence[int]]) -> Tensor:
@@ -348,14 +377,19 @@ def _compute_lengths(rows: Sequence[Sequence[int]], like: Tensor) -> Any:
 
 
 def open_model(
-    location: str, *, eos: bool = False, unknown: str | float = "<unk>", improper: bool = False, device: str = "auto"
+    location: str,
+    *,
+    eos: bool = False,
+    unknown: str | float = DEFAULT_POLICY,
+    improper: bool = False,
+    device: str = "auto",
 ) -> Recurrent:
     """Return the recurrent model in a folder.
 
     Args:
         location: The folder, or ``FOLDER@HASH`` as in a signature; its content must then have that hash.
         eos: Whether ``</s>`` is scored.
-        unknown: What an unknown word gets: "<unk>" (the probability of that word), "uniform", or a log-probability.
+        unknown: What an unknown word gets: "spelling", "<unk>", "uniform", a log-probability, "refuse" or "omit".
         improper: Must be True for a model whose probabilities do not sum to 1.
         device: "auto", "cpu", "cuda", …
     """
@@ -372,7 +406,7 @@ def open_model(
     # Also the other way round: the option is in the signature, and one model must not have two.
     if validate_bool("improper", improper) != read_recurrent_shape(folder / WEIGHTS_FILE).is_improper:
         raise ModelError(_proper_model_message(folder) if improper else _improper_model_message(folder))
-    return Recurrent(folder, validate_bool("eos", eos), _validate_unknown_policy(unknown), improper, device)
+    return Recurrent(folder, validate_bool("eos", eos), validate_unknown_policy(unknown), improper, device)
 
 
 def _proper_model_message(folder: Path) -> str:
@@ -384,14 +418,6 @@ def _improper_model_message(folder: Path) -> str:
         f"recurrent:{folder} was trained with output='tas_double': its probabilities sum to more than 1, and it has no "
         "perplexity. To score with it nevertheless, write improper=True."
     )
-
-
-def _validate_unknown_policy(unknown: object) -> str | float:
-    if isinstance(unknown, (int, float)) and not isinstance(unknown, bool) and -1e30 < unknown <= 0:
-        return float(unknown)
-    if unknown in ("uniform", "<unk>"):
-        return str(unknown)
-    raise ModelError(f"recurrent: unknown is {unknown!r}; expected '<unk>', 'uniform' or a log-probability, at most 0")
 
 
 def _hash_folder(folder: Path) -> str:

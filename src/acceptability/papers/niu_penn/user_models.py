@@ -41,7 +41,15 @@ from acceptability.papers.niu_penn.sense import (
 from acceptability.protocols import EncodedQuery, Engine, Model
 from acceptability.suites import load_suite
 from acceptability.train.corpus import Corpus, open_corpus
-from acceptability.train.perplexity import Perplexity, add_eos, is_improper, is_masked, perplexity, pseudo_perplexity
+from acceptability.train.perplexity import (
+    Perplexity,
+    add_eos,
+    is_improper,
+    is_masked,
+    keep_unknown_symbol,
+    perplexity,
+    pseudo_perplexity,
+)
 from acceptability.types import ModelOutput, Query, Suite
 
 # The paper's names of the reductions that need no unigrams.
@@ -147,6 +155,11 @@ class LenientModel(Model):
         """The class of device of the model, if that computes in half precision."""
         return self.model.device_class
 
+    @property
+    def omits_unknown(self) -> bool:
+        """Whether sentences with unknown words have no score."""
+        return self.model.omits_unknown
+
 
 def make_lenient(model: str) -> str | LenientModel:
     """Return the lenient variant of a model that refuses sentences of unknown words; any other model as it is.
@@ -154,7 +167,8 @@ def make_lenient(model: str) -> str | LenientModel:
     >>> make_lenient("uniform")
     'uniform'
     """
-    loaded = load_model(model)
+    # The papers give every unknown word the whole probability of <unk>.
+    loaded = load_model(keep_unknown_symbol(model))
     lenient = loaded.as_lenient()
     return model if lenient is loaded else LenientModel(lenient)
 

@@ -229,7 +229,7 @@ def compute_cloze_cells(
     except (SuiteError, ModelError) as error:
         yield MethodCell(model, ALL_SENTENCES, "cloze", None, reason=str(error))
         return
-    scores = replace(targets.scores, notes=(*targets.scores.notes, *targets.notes()))
+    scores = replace(targets.scores, notes=tuple(targets.notes()))
     yield from _measure_cells(plan, targets.suite, scores, ClozePair(), "cloze")
 
 

@@ -180,19 +180,23 @@
     const letters = Array.from(pair.texts[role]);
     const tokens = shade.value ? pair.tokens[role][shade.value] || [] : [];
     let at = 0;
-    for (let index = 0; index < tokens.length; index += 3) {
-      const [start, end, bits] = tokens.slice(index, index + 3);
+    for (let index = 0; index < tokens.length; index += 4) {
+      const [start, end, bits, unknown] = tokens.slice(index, index + 4);
       if (start > at) line.append(letters.slice(at, start).join(""));
       if (end <= at) continue;
       const span = make("span", letters.slice(Math.max(start, at), end).join(""), "token");
       span.style.setProperty("--much", Math.min(bits / 24, 0.62).toFixed(2));
-      span.title = `${bits} bits`;
+      span.title = unknown ? `${bits} bits, not in the model's vocabulary` : `${bits} bits`;
+      if (unknown) {
+        span.classList.add("unknown");
+        span.append(make("span", " (unknown)", "hidden"));
+      }
       line.append(span);
       at = end;
     }
     line.append(letters.slice(at).join(""));
     if (tokens.length) {
-      const total = tokens.filter((_, index) => index % 3 === 2).reduce((sum, bits) => sum + bits, 0);
+      const total = tokens.filter((_, index) => index % 4 === 2).reduce((sum, bits) => sum + bits, 0);
       line.append(make("span", `, ${total.toFixed(1)} bits in all`, "hidden"));
     }
     return line;

@@ -1,0 +1,116 @@
+"""Unknown words in a suite: which sentences have some, and how many contrasts depend on what these words get.
+
+A score of a sentence with an unknown word says as much about the option ``unknown`` of the model as about the sentence.
+Every result therefore counts such sentences and contrasts in its notes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from acceptability.protocols import Model
+from acceptability.types import ModelOutput, Scores, Suite, TokenScores
+
+WordsById = Mapping[str, tuple[str, ...]]
+"""The unknown words of each sentence that has some, by the sentence's id."""
+
+
+def mark_unknown_tokens(output: ModelOutput, model: Model) -> ModelOutput:
+    """Return an output that says which of its tokens are unknown, if the model can tell."""
+    # Outputs of plug-ins do not say it, nor do those that were stored by the version before.
+    if isinstance(output, TokenScores) and output.unknown is None and (is_unknown := model.is_unknown):
+        unknown = tuple(position for position, token in enumerate(output.tokens) if is_unknown(token))
+        return replace(output, unknown=unknown)
+    return output
+
+
+class UnknownWordCounter:
+    """Collects the unknown words of a suite batch by batch, and adds them to scores.
+
+    Args:
+        suite: The suite.
+    """
+
+    def __init__(self, suite: Suite) -> None:
+        self._suite = suite
+        self._words: dict[str, tuple[str, ...]] = {}
+        self.tokens = self.unknown_tokens = 0
+
+    def add_batch(self, batch: Sequence[tuple[int, ModelOutput]]) -> None:
+        """Add a batch of (sentence index, output)."""
+        for sentence_index, output in batch:
+            if isinstance(output, TokenScores):
+                self.tokens += len(output.tokens)
+                if output.unknown:
+                    self.unknown_tokens += len(output.unknown)
+                    self._words[self._suite.sentences[sentence_index].id] = output.unknown_words
+
+    @property
+    def words(self) -> WordsById:
+        """The unknown words of each sentence that has some."""
+        return self._words
+
+    def add_to(self, scores: Scores, *, omit: bool) -> Scores:
+        """Return scores with the unknown words of each sentence, and a note that counts them.
+
+        Args:
+            scores: The scores of the suite.
+            omit: Whether sentences with unknown words lose their scores, so that results leave them out.
+        """
+        if not self._words:
+            return scores
+        if not omit:
+            return replace(
+                scores,
+                unknown_words=self._words,
+                notes=(*scores.notes, describe_unknown_words(self._suite, self._words)),
+            )
+        # Scores of regions have the keys ``id#region``.
+        kept = {key: value for key, value in scores.values.items() if key.split("#")[0] not in self._words}
+        note = (
+            f"omitted: {len(self._words):,} of {len(self._suite.sentences):,} sentences, "
+            "which have words that the model does not know"
+        )
+        return replace(
+            scores,
+            values=kept,
+            unknown_words=self._words,
+            missing=len(self._words),
+            partial=True,
+            notes=(*scores.notes, note),
+        )
+
+
+def collect_unknown_words(suite: Suite, outputs: Mapping[str, ModelOutput]) -> UnknownWordCounter:
+    """Return the counter of the unknown words of a suite, given the model's output for each sentence id."""
+    counter = UnknownWordCounter(suite)
+    counter.add_batch([(index, outputs[sentence.id]) for index, sentence in enumerate(suite.sentences)])
+    return counter
+
+
+def describe_unknown_words(suite: Suite, words: WordsById) -> str:
+    """Return a note on the sentences with unknown words, and on the contrasts that depend on these.
+
+    >>> from acceptability.types import Contrast, Sentence
+    >>> sentences = (Sentence("a", "Cats purr."), Sentence("b", "Cats purrs."))
+    >>> describe_unknown_words(Suite("s", sentences, (Contrast("a", "b"),)), {"b": ("purrs",)})
+    'unknown words are in 1 of 2 sentences and 1 of 1 pairs, and decide 1 pair, whose sentences differ in them'
+    """
+    note = f"unknown words are in {len(words):,} of {len(suite.sentences):,} sentences"
+    if not suite.contrasts:
+        return note
+    with_unknown = [pair for pair in suite.contrasts if pair.better in words or pair.worse in words]
+    decided = sum(is_decided_by_unknown_words(words, pair.better, pair.worse) for pair in with_unknown)
+    note += f" and {len(with_unknown):,} of {len(suite.contrasts):,} pairs"
+    pairs = "1 pair" if decided == 1 else f"{decided:,} pairs"
+    return f"{note}, and decide {pairs}, whose sentences differ in them" if decided else note
+
+
+def is_decided_by_unknown_words(words: WordsById, first: str, second: str) -> bool:
+    """Return whether two sentences, given by their ids, differ in their unknown words.
+
+    Words that are unknown in both sentences get about the same; a word that is unknown in one of them is compared with
+    words that the model knows, and nothing in its training says how.
+    """
+    return sorted(words.get(first, ())) != sorted(words.get(second, ()))

@@ -1,0 +1,128 @@
+"""Unknown words, those outside the vocabulary of a word model: the option ``unknown``, and their spelling.
+
+A word model has one symbol, ``<unk>``, for all words that it does not know, with the probability of all of them
+together. An unknown word that gets this whole probability seems likelier than most words of the vocabulary, so a
+nonsense word or a misspelling wins against the right word. The option ``unknown`` says what such a word gets instead:
+
+- ``'spelling'``: its share of that probability, P(<unk> | history) · P(spelling | not in the vocabulary), from a model
+  of the characters of the vocabulary (``SpellingModel``). The probabilities of all strings then sum to 1.
+- ``'<unk>'``: the whole probability, as most toolkits have it.
+- ``'uniform'``: 1 / vocabulary, without a history; and a number: that log-probability.
+- ``'refuse'``: a sentence with an unknown word is an error.
+- ``'omit'``: a sentence with an unknown word has no score, and results leave it out and count it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+from acceptability.errors import ModelError, QueryError
+
+POLICIES = ("spelling", "<unk>", "uniform", "refuse", "omit")
+"""The values of the option ``unknown``, besides numbers."""
+
+DEFAULT_POLICY = "spelling"
+"""The policy with the highest accuracy over BLiMP and LI-Adger; see docs/why/numbers.md."""
+
+# Longer contexts give known words most of the probability, which then says little about other words.
+_ORDER = 5
+_START, _END = "\x02", "\x03"
+_CODE_POINTS = 0x110000
+
+
+def validate_unknown_policy(unknown: object, *more: str) -> str | float:
+    """Return the option ``unknown``: one of ``POLICIES``, or a log-probability.
+
+    Args:
+        unknown: The option as it was given.
+        more: Further words that are accepted.
+    """
+    # Bounded below, since minus infinity would make every sum of log-probabilities meaningless.
+    if isinstance(unknown, (int, float)) and not isinstance(unknown, bool) and -1e30 < unknown <= 0:
+        return float(unknown)
+    if isinstance(unknown, str) and unknown in (*POLICIES, *more):
+        return unknown
+    choices = ", ".join(map(repr, POLICIES))
+    raise ModelError(f"unknown is {unknown!r}; expected {choices} or a log-probability, at most 0")
+
+
+def refuse_unknown_words(model: str, words: Sequence[str], index: int) -> None:
+    """Raise an error if there are unknown words, for the policy ``'refuse'``.
+
+    Args:
+        model: The model's name.
+        words: The unknown words of a query.
+        index: The index of the query.
+    """
+    if words:
+        shown = ", ".join(map(repr, dict.fromkeys(words)))
+        raise QueryError(
+            index, f"{model} does not know {shown}, and unknown='refuse'; unknown='omit' leaves such sentences out"
+        )
+
+
+class SpellingModel:
+    """The probability of the spelling of a word that is not in a vocabulary.
+
+    An n-gram model of characters with Witten–Bell smoothing (1991), whose training text is the vocabulary, each word
+    once: words that are rare or were never seen are spelled like the many rare words of a vocabulary, not like
+    the few frequent ones.
+
+    Args:
+        vocabulary: The words of the vocabulary, without the special ones.
+
+    >>> spelling = SpellingModel(["bark", "barks", "cat", "cats", "dog", "sleep"])
+    >>> spelling.logprob("dogs") > spelling.logprob("xqzw")
+    True
+    """
+
+    def __init__(self, vocabulary: Iterable[str]) -> None:
+        self._vocabulary = tuple(vocabulary)
+        counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        for word in self._vocabulary:
+            text = _START * (_ORDER - 1) + word + _END
+            for position in range(_ORDER - 1, len(text)):
+                for length in range(_ORDER):
+                    counts[text[position - length : position]][text[position]] += 1
+        self._counts = dict(counts)
+        self._totals = {context: followers.total() for context, followers in counts.items()}
+        self._logprobs: dict[str, float] = {}
+
+    def logprob(self, word: str) -> float:
+        """Return log P(word | not in the vocabulary), in nats."""
+        # Unknown words recur within a suite, often in both sentences of a contrast.
+        if word not in self._logprobs:
+            self._logprobs[word] = self._compute_logprob(word) - self._log_remainder
+        return self._logprobs[word]
+
+    @cached_property
+    def _log_remainder(self) -> float:
+        """The logarithm of the probability that is left for all strings outside the vocabulary."""
+        return math.log1p(-math.fsum(math.exp(self._compute_logprob(word)) for word in set(self._vocabulary)))
+
+    def _compute_logprob(self, word: str) -> float:
+        """Return the log-probability of a string among all strings."""
+        text = _START * (_ORDER - 1) + word + _END
+        return math.fsum(
+            math.log(self._compute_probability(text[position], text[position - _ORDER + 1 : position]))
+            for position in range(_ORDER - 1, len(text))
+        )
+
+    def _compute_probability(self, character: str, context: str) -> float:
+        """Return P(character | context), interpolated with all shorter contexts."""
+        characters = self._counts.get("", Counter())
+        # One share for every character of the vocabulary and one for all others together, so that a letter of another
+        # script is improbable and not impossible.
+        probability = 1 / (len(characters) + 1)
+        if character not in characters:
+            probability /= _CODE_POINTS
+        for length in range(_ORDER):
+            suffix = context[len(context) - length :]
+            if suffix not in self._counts:
+                break
+            followers, total = self._counts[suffix], self._totals[suffix]
+            probability = (followers[character] + len(followers) * probability) / (total + len(followers))
+        return probability
