@@ -33,12 +33,13 @@ torch = pytest.importorskip("torch")
 SUITE = Suite("s", (Sentence("1", "The cats sleep."),))
 TRANSFORMERS = ("causal", "masked", "seq2seq", "classifier")
 
+UNKNOWN = ["unknown='<unk>'", "unknown='uniform'", "unknown='refuse'", "unknown='omit'", "unknown=-9.5"]
 # An option and a value of it that changes scores, by the kind of model, and the options that change none.
 CHANGING = {
     "uniform": ["vocabulary=7"],
-    "ngram": ["units='split'", "lower=True", "bos=None", "eos=True", "unknown='uniform'", "unknown=-9.5"],
-    "aggregate-markov": ["bos=None", "eos=True", "unknown='uniform'", "unknown=-9.5"],
-    "recurrent": ["eos=True", "unknown='uniform'", "unknown=-9.5"],
+    "ngram": ["units='split'", "lower=True", "bos=None", "eos=True", *UNKNOWN],
+    "aggregate-markov": ["bos=None", "eos=True", *UNKNOWN],
+    "recurrent": ["eos=True", *UNKNOWN],
     "causal": [
         *("bos=None", "bos='.'", "eos=True", "preset='minicons'", "preset='lm-eval'", "spaces='trailing'"),
         *("dtype='float16'", "dtype='bfloat16'", "trust_remote_code=True"),
