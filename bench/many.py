@@ -19,8 +19,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice, product
 from pathlib import Path
 
+from acceptability.generate import generate_paradigms
 from acceptability.generate.generator import write_sentences
-from acceptability.generate.phenomena import generate_paradigms
 from acceptability.train import train
 from acceptability.train.ngram_recipes import NGramRecipe
 from bench.tables import aligned, megabytes

@@ -24,8 +24,8 @@ from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
+from acceptability.generate import generate_paradigms
 from acceptability.generate.generator import GeneratedSentence, write_sentences
-from acceptability.generate.phenomena import generate_paradigms
 from bench.memory import Meter
 from bench.tables import aligned, megabytes
 

@@ -236,6 +236,36 @@ def format_spec(name: str, options: Mapping[str, object]) -> str:
     return f"{name}({', '.join(f'{key}={value!r}' for key, value in options.items())})"
 
 
+def format_parsed_spec(spec: ParsedSpec) -> str:
+    """Return the text of a parsed spec.
+
+    >>> format_parsed_spec(parse_spec("exp(slor(unigrams='counts.tsv'))"))
+    "exp(slor(unigrams='counts.tsv'))"
+    """
+
+    def write(value: object) -> str:
+        return format_parsed_spec(value) if isinstance(value, ParsedSpec) else repr(value)
+
+    words = [*map(write, spec.args), *(f"{name}={write(value)}" for name, value in spec.options.items())]
+    return f"{spec.name}({', '.join(words)})" if words else spec.name
+
+
+def map_spec_texts(spec: ParsedSpec, function: Callable[[str], str]) -> ParsedSpec:
+    """Return a parsed spec with a function applied to every text among its options, also those of nested specs.
+
+    >>> format_parsed_spec(map_spec_texts(parse_spec("exp(slor('a.tsv'))"), str.upper))
+    "exp(slor('A.TSV'))"
+    """
+
+    def replace(value: object) -> object:
+        if isinstance(value, ParsedSpec):
+            return map_spec_texts(value, function)
+        return function(value) if isinstance(value, str) else value
+
+    options = {name: replace(value) for name, value in spec.options.items()}
+    return ParsedSpec(spec.name, tuple(map(replace, spec.args)), options)
+
+
 def _parse_call(tree: ast.Call) -> ParsedSpec:
     if not isinstance(tree.func, ast.Name):
         raise SyntaxError("it is not a plain name")

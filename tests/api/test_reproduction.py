@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,8 +19,7 @@ import program
 from acceptability import __version__, compare, judge, load_model, load_suite, reproduce, score
 from acceptability.api.evaluation import evaluate, measure_file
 from acceptability.errors import ModelError, UnknownName
-from acceptability.models import list_named_models
-from acceptability.models.signed_specs import iter_signed_locations
+from acceptability.models import iter_signed_locations, list_named_models
 from acceptability.papers import sign_tables, study
 from acceptability.specs import build_signature, parse_signature, shorten_signature
 from acceptability.stats.bootstrap import Bootstrap, parse_bootstrap
@@ -103,30 +103,118 @@ def test_a_row_of_the_readme_is_equal(model: str, printed: str, move_away: Calla
     assert other.status == "different"
 
 
-def test_rows_of_the_demo_are_equal(move_away: Callable[[], None]) -> None:
-    results = evaluate("starter", QUICK_MODELS, measures=["PairAccuracy(ties=0.5)", "PBC()"], by="phenomenon")
-    groups = [result for result in results if result.group]
-    assert len(groups) == 52
+def list_signatures(stderr: str) -> list[str]:
+    """The signatures that a command prints below its table, each on a line of its own."""
+    return [line for line in stderr.splitlines() if "|acceptability:" in line]
+
+
+def list_readme_commands() -> list[list[str]]:
+    """The commands in the README's console block."""
+    lines = re.findall(r"^\$ acceptability (.+)$", README.read_text(encoding="utf-8"), re.MULTILINE)
+    return [shlex.split(line) for line in lines]
+
+
+@pytest.mark.parametrize("models", [2, pytest.param(3, marks=pytest.mark.slow)])
+def test_every_row_of_the_table_that_the_readme_prints_is_equal(
+    run: Run, models: int, move_away: Callable[[], None]
+) -> None:
+    (command,) = (words for words in list_readme_commands() if words[0] == "evaluate")
+    # The third model takes longer than the other two and the rest of the test.
+    third = slice(command.index("mini-causal") - 1, command.index("mini-causal") + 1)
+    del command[third if models == 2 else slice(0)]
+    done = run(*command)
+    rows, signatures = TABLE_ROW.findall(done.stdout), list_signatures(done.stderr)
+    printed = TABLE_ROW.findall(README.read_text(encoding="utf-8"))
+    assert [row[:3] for row in rows] == [row[:3] for row in printed[:models]]
     move_away()
-    for result in (*results[:3], *groups[-3:]):
-        numbers = {name: getattr(result, name) for name in ("value", "low", "high", "n")}
-        (again,) = reproduce(result.signature, expected=numbers)
+    for (_, value, interval, _), signature in zip(rows, signatures, strict=True):
+        run("reproduce", signature, "--expect", f"{value} [{interval}]")
+        run("reproduce", signature, "--expect", f"0.1234 [{interval}]", code=3)
+
+
+def test_the_sentences_that_the_readme_judges_are_equal(
+    run: Run, tmp_path: Path, move_away: Callable[[], None]
+) -> None:
+    (command,) = (words for words in list_readme_commands() if words[0] == "judge")
+    done = run(*command)
+    scores = re.findall(r"^ +(-\d+\.\d{4})  \S", done.stdout, re.MULTILINE)
+    (signature,) = list_signatures(done.stderr)
+    assert len(scores) == 2
+    (tmp_path / "judged.json").write_text(run(*command, "--json").stdout)
+    move_away()
+    (again,) = reproduce(signature, expected=[{"score": printed} for printed in scores])
+    assert again.status == "equal within rounding"
+    # Below each sentence, the README has the surprisals of its tokens.
+    for row in again.rows:
+        shown = "  ".join(f"{token['token']} {token['surprisal_bits']:.1f}" for token in row["tokens"])  # type: ignore[attr-defined]
+        assert shown in done.stdout
+    run("reproduce", signature, "--expect", "judged.json")
+    (wrong,) = reproduce(signature, expected=[{"score": scores[0]}, {"score": scores[0]}])
+    assert wrong.status == "different"
+    assert len(wrong.differences) == 1
+
+
+@pytest.mark.usefixtures("data")
+def test_published_scores_as_in_the_readme_are_equal(run: Run, data: Path, move_away: Callable[[], None]) -> None:
+    (line,) = re.findall(r"^    acceptability (measure li_adger .+\\\n.+)$", README.read_text(), re.MULTILINE)
+    words = shlex.split(line.replace("\\\n", ""))
+    (scores,) = (data / "li_adger").rglob(words[words.index("--scores") + 1])
+    words[words.index("--scores") + 1] = str(scores)
+    rows = json.loads(run(*words, "--json").stdout)
+    assert len(rows) == 2
+    move_away()
+    for row in rows:
+        (again,) = reproduce(row["signature"], data=[str(scores)], expected=take_numbers(row))
+        assert again.status == "equal", again.differences
+        assert reproduce(row["signature"])[0].status == "missing"
+
+
+def take_numbers(row: Mapping[str, object]) -> dict[str, object]:
+    return {name: row[name] for name in ("value", "low", "high", "n")}
+
+
+def test_rows_of_two_models_of_the_demo_are_equal(move_away: Callable[[], None]) -> None:
+    results = evaluate("starter", QUICK_MODELS, measures=["PairAccuracy(ties=0.5)", "PBC()"], by="phenomenon")
+    assert len(results) == 56
+    move_away()
+    # Overall, groups and macro means of both measures; the slow test takes every row of every model.
+    for result in (*results[::14], *results[1::14], *results[13::14]):
+        (again,) = reproduce(result.signature, expected=take_numbers(result.row()))
         assert again.status == "equal", again.differences
 
 
 @pytest.mark.slow
-def test_every_row_of_the_demo_is_equal(run: Run, own_home: Path) -> None:
+def test_every_row_of_the_demo_is_equal(run: Run, own_home: Path, move_away: Callable[[], None]) -> None:
     results = json.loads(run("demo", "--json").stdout)
     (saved,) = list_saved_runs()[0]
-    (own_home / "expected.json").write_text(json.dumps(results))
     assert len(saved.signatures) == len(results)
-    again = reproduce("latest")
-    assert {one.status for one in again} == {"equal"}
-    # Without the run, the signature is all that there is.
-    shutil.rmtree(saved.folder)
-    for row in results[::7]:
-        (alone,) = reproduce(row["signature"], expected={name: row[name] for name in ("value", "low", "high", "n")})
+    assert {one.status for one in reproduce("latest")} == {"equal"}
+    # Without the run and what was stored, the signature is all that there is.
+    move_away()
+    for row in results:
+        (alone,) = reproduce(row["signature"], expected=take_numbers(row))
         assert alone.status == "equal", alone.differences
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("data")
+@pytest.mark.parametrize("paper", ["adc", "niu-penn", "park", "humans", "cola", "syntaxgym"])
+def test_every_table_of_a_study_is_equal(run: Run, paper: str, move_away: Callable[[], None]) -> None:
+    rows = json.loads(run("study", paper, "--json").stdout)
+    signatures = list(dict.fromkeys(row["signature"] for row in rows))
+    assert len(signatures) == len({row["table"] for row in rows})
+    move_away()
+    for signature in signatures:
+        (again,) = reproduce(signature, expected=[row for row in rows if row["signature"] == signature])
+        assert again.status == "equal", again.differences
+
+
+@pytest.mark.usefixtures("data")
+def test_a_study_prints_the_signature_of_each_table(run: Run, tmp_path: Path, move_away: Callable[[], None]) -> None:
+    (signature,) = list_signatures(run("study", "niu-penn", "--table", "Table 2").stderr)
+    (tmp_path / "rows.json").write_text(run("study", "niu-penn", "--table", "Table 2", "--json").stdout)
+    move_away()
+    run("reproduce", signature, "--expect", "rows.json")
 
 
 @pytest.mark.usefixtures("data")
@@ -188,6 +276,20 @@ def test_a_model_of_the_hub_is_found_at_its_commit(tmp_path: Path, monkeypatch: 
     locations = iter_signed_locations("causal", "me/tiny@0123456789ab", packaged=[], look_in=[])
     assert list(locations) == [f"me/tiny@{commit}"]
     assert list(iter_signed_locations("ngram", "me/tiny@0123456789ab", packaged=[], look_in=[])) == []
+
+
+@pytest.mark.parametrize("library", ["httpx", "httpx2", "requests"])
+def test_a_hub_that_cannot_be_reached_is_one_line(monkeypatch: pytest.MonkeyPatch, library: str) -> None:
+    """Releases of huggingface_hub connect with one of these libraries, and let its errors through."""
+    error = pytest.importorskip(library).exceptions.ConnectionError if library == "requests" else None
+    error = error or pytest.importorskip(library).ConnectError
+
+    def fail(*args: object, **options: object) -> None:
+        raise error("Name or service not known")
+
+    monkeypatch.setattr("huggingface_hub.HfApi.list_repo_commits", fail)
+    with pytest.raises(ModelError, match=r"me/tiny@0123456789ab is not on this machine, .* Name or service not known"):
+        load_model("causal:me/tiny@0123456789ab")
 
 
 def test_a_signature_cannot_lead_out_of_a_folder(tmp_path: Path) -> None:
@@ -260,6 +362,37 @@ def test_a_users_table_is_kept_with_its_run(run: Run, tmp_path: Path) -> None:
     (tmp_path / "mine.csv").write_text(MINE.replace("late", "early"))
     done = run("reproduce", again[0]["signature"], *("--data", "mine.csv"), *options[2:], code=1)
     assert re.search(r"suite mine: its hash is \w{12} here, not \w{12}: its content differs", done.stderr)
+
+
+@pytest.mark.parametrize(
+    "command", ["evaluate", "compare", "correlate", "contrasts", "measure"], ids=lambda command: str(command)
+)
+def test_a_report_needs_neither_the_columns_nor_the_file(run: Run, tmp_path: Path, command: str) -> None:
+    (tmp_path / "mine.csv").write_text(MINE)
+    columns = "good=G,bad=B"
+    texts = [text for line in MINE.splitlines()[1:] for text in line.split(",")[:2]]
+    rows = [f"{text},{len(text)}" for text in texts]
+    (tmp_path / "scores.csv").write_text("\n".join(["text,score", *rows]))
+    options = {
+        "evaluate": ["--columns", columns, "-m", "trigram"],
+        "compare": ["--columns", columns, "-m", "trigram", "-m", "uniform"],
+        "correlate": ["--columns", columns, "-m", "trigram", "-m", "uniform"],
+        "contrasts": ["--columns", columns, "-m", "trigram"],
+        "measure": ["--suite-columns", columns, "--scores", "scores.csv"],
+    }
+    run(command, "mine.csv", *options[command])
+    (tmp_path / "mine.csv").unlink()
+    assert json.loads(run("report", "latest", "--json").stdout)["notes"] == []
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    # Reports of correlations and of directionality show numbers only.
+    assert ("The dogs were here." in page) is (command not in ("correlate", "contrasts"))
+    (saved,) = list_saved_runs()[0]
+    (suite,) = saved.inputs["suites"]
+    assert suite["columns"] == {"good": "G", "bad": "B"}
+    # Without what the run keeps, there would be nothing to reproduce from.
+    assert {one.status for one in reproduce("latest")} == {"equal"}
+    (saved.folder / suite["file"]).unlink()
+    assert "equal" not in {one.status for one in reproduce("latest")}
 
 
 def test_a_suite_of_the_catalog_is_kept_by_its_name(own_home: Path) -> None:
@@ -336,7 +469,10 @@ def test_a_fit_of_morcela_is_equal(run: Run, tmp_path: Path) -> None:
         for number, one in enumerate(judge(sentences, "trigram"))
     ]
     (tmp_path / "rated.jsonl").write_text("\n".join(lines))
-    run("link", "rated.jsonl", "-m", "trigram", "--unigrams", "wordfreq:en", "--folds", "2")
+    fields = list_fields(run, "link", "rated.jsonl", "-m", "trigram", "--unigrams", "wordfreq:en", "--folds", "2")
+    assert fields["folds"] == "2(by=row,sorted,shuffled,seed=0,mean r within folds)"
+    # Nothing is tested, and the signature says so.
+    assert (fields["ratings"], fields["ci"], fields["test"]) == ("standardised(ddof=0)", "none", "none")
     (row,) = json.loads(run("reproduce", "latest", "--json").stdout)
     assert row["status"] == "equal"
 
@@ -433,6 +569,34 @@ def test_choices_are_equal(run: Run, tmp_path: Path) -> None:
     assert (row["status"], row["rows"]) == ("equal", 4)
 
 
+def list_fields(run: Run, *command: str) -> dict[str, str]:
+    """The fields of the first signature that a command prints."""
+    return parse_signature(list_signatures(run(*command).stderr)[0])
+
+
+MODELS = ("-m", "trigram", "-m", "uniform")
+
+
+def test_signatures_of_correlations_have_their_interval_and_test(run: Run) -> None:
+    pearson = list_fields(run, "correlate", "starter", *MODELS)
+    assert pearson["ci"] == "fisher-z(0.95,se=1/sqrt(n-3))"
+    assert (pearson["test"], pearson["correction"]) == ("t(n-2),two-sided", "holm,benjamini-hochberg(tests=1)")
+    kendall = list_fields(run, "correlate", "starter", *MODELS, "--kind", "kendall")
+    assert kendall["ci"] != pearson["ci"]
+    assert kendall["test"] != pearson["test"]
+
+
+def test_signatures_of_comparisons_have_their_interval_and_test(run: Run) -> None:
+    plain = ("compare", "starter", *MODELS, "-M", "PairAccuracy", "--resamples", "100")
+    fields = list_fields(run, *plain)
+    assert fields["ci"] == "paired percentile(0.95,resamples=100,by=row,seed=0)"
+    assert fields["test"] == "permutation(sign-flip,two-sided,draws=2000,by=row,seed=0)"
+    assert fields["mcnemar"] == "exact"
+    by_item = list_fields(run, *plain, "--resample-by", "phenomenon", "--interval", "bca")
+    assert by_item["ci"] == "paired bca(0.95,resamples=100,by=phenomenon,seed=0)"
+    assert "by=phenomenon" in by_item["test"]
+
+
 @pytest.mark.parametrize("measure", ["perplexity(words='spaces')", "predictions", "probe"])
 def test_a_kind_that_needs_more_says_what_to_run(measure: str) -> None:
     signature = build_signature(measure, {"model": "uniform(vocabulary=9)", "acceptability": __version__})
@@ -455,6 +619,65 @@ def test_everything_that_is_missing_is_named_in_a_line_each() -> None:
     assert re.fullmatch(r"suite starter: its hash is \w{12} here, not 0123456789ab: its content differs", suite)
     assert "ngram:bigram@5732531b85a8: no file or folder of this name and content" in missing_model
     assert plugin == "no installed package has the measure 'Elegance': install its plug-in"
+
+
+def test_a_model_whose_files_have_changed_is_named_with_its_hash(tmp_path: Path) -> None:
+    trigram = Path(list_named_models()["trigram"].make_spec().removeprefix("ngram:"))
+    mine = tmp_path / "mine"
+    shutil.copytree(trigram, mine)
+    (result,) = evaluate("starter", [f"ngram:{mine}"], measures=["PairAccuracy"], bootstrap=Bootstrap(0))
+    expected = {"value": result.value}
+    assert reproduce(result.signature, look_in=[tmp_path], expected=expected)[0].status == "equal"
+    vocabulary = (mine / "vocabulary.json").read_text(encoding="utf-8")
+    (mine / "vocabulary.json").write_text(vocabulary.replace('"upon"', '"upom"'), encoding="utf-8")
+    digits = parse_signature(result.signature)["model"].partition("@")[2][:12]
+    for place in ({"look_in": [tmp_path]}, {"look_in": [tmp_path], "models": [f"ngram:{mine}"]}):
+        (changed,) = reproduce(result.signature, expected=expected, **place)  # type: ignore[arg-type]
+        assert changed.status == "missing"
+        assert re.search(rf"mine has the content hash \w{{12}}, not {digits}: it is another", changed.differences[0])
+
+
+def test_an_expected_number_that_nothing_is_compared_with_is_no_agreement() -> None:
+    (result,) = evaluate("starter", ["uniform"], measures=["PairAccuracy"], bootstrap=Bootstrap(0))
+    (again,) = reproduce(result.signature, expected={"mcc": 0.5})
+    assert again.status == "different"
+    assert "none of the numbers to compare with is one of these: measure, " in again.differences[0]
+
+
+@pytest.mark.parametrize(
+    "signature",
+    [
+        "PBC()|suite:{s}|model:{u}.lp()|ci:none|{v}",
+        "PBC()|suite:{s}|model:{u}.lp() minus uniform(vocabulary=8).lp()|ci:none|test:none|{v}",
+        "correlate(of='scores', kind='pearson')|suite:{s}|models:{u}.lp() and uniform(vocabulary=8).lp()|{v}",
+        "fit_morcela(folds=2)|suite:{s}|model:{u}|reduction:morcela(unigrams='wordfreq:en', beta=1, gamma=1)|{v}",
+        "contrasts|suite:starter+targets(left)#0|model:{u}.lp()#target|multi_token:False|cutoffs:0,0,0,0|ci:none|{v}",
+        "calibration(temperature)|suite:{s}|fit:folds|model:{u}.log_odds()|bins:5|{v}",
+        "score|suite:{s}|model:{u}.lp()|{v}",
+        "study(paper='humans')|table:none|{v}",
+        "ratings(kind='likert')|data:x.csv@0123456789ab|{v}",
+    ],
+    ids=lambda signature: str(signature).partition("|")[0],
+)
+def test_a_signature_that_was_copied_in_part_is_no_crash(signature: str) -> None:
+    suite = load_suite("starter").signature
+    whole = signature.format(s=suite, u="uniform(vocabulary=9)", v=f"acceptability:{__version__}")
+    fields = parse_signature(whole)
+    damaged = [{name: fields[name] for name in fields if name != left_out} for left_out in fields]
+    damaged += [{**fields, name: wrong} for name in fields for wrong in ("", "x(", "-1", "#", "9" * 400)]
+    damaged += [{**fields, "measure": f"{fields['measure'].partition('(')[0]}(nonsense=1)"}]
+    for parts in damaged:
+        if "measure" in parts:
+            (again,) = reproduce(build_signature(parts.pop("measure"), parts))
+            assert again.status != "equal"
+
+
+def test_a_damaged_signature_of_judged_sentences_is_refused() -> None:
+    fields = {"model": "uniform(vocabulary=9).lp()", "n": "1", "acceptability": __version__}
+    for sentences in ("[", '"Cats sleep."', "[1]", "[" * 10_000):
+        (again,) = reproduce(build_signature("judge", {"sentences": sentences, **fields}))
+        assert again.status == "missing"
+        assert "sentences of the signature" in again.differences[0]
 
 
 def test_a_model_kind_of_a_plugin_is_named() -> None:

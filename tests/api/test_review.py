@@ -6,7 +6,7 @@ from scipy import stats
 from acceptability import load_suite
 from acceptability.api.review import review
 from acceptability.stats.proportions import critical_count, simulate_power
-from acceptability.suites.pairing import build_pair_suite, make_pair
+from acceptability.suites import build_pair_suite, make_pair
 from acceptability.types import Contrast, Sentence, Suite
 
 

@@ -19,12 +19,12 @@ import numpy as np
 
 from acceptability import registry
 from acceptability.errors import AcceptabilityError
+from acceptability.generate import load_paradigm_files
 from acceptability.generate.generator import generate_sentences
-from acceptability.generate.phenomena import load_paradigm_files
 from acceptability.measures.predictions import formula_holds, parse_formula
 from acceptability.models.hf.loading import Checkpoint, find_checkpoint
 from acceptability.models.ngram.arpa import Arpa
-from acceptability.models.prompted.prompts import read_templates
+from acceptability.models.prompted import read_templates
 from acceptability.models.sentence.word_vectors import read_vectors
 from acceptability.papers import read_study as read_study
 from acceptability.people.responses import read_responses

@@ -26,8 +26,8 @@ from acceptability import registry
 from acceptability.api import comparison
 from acceptability.api.scoring import judge
 from acceptability.errors import AcceptabilityError, CorpusError, ModelError, StoreError, SuiteError
+from acceptability.generate import generate_suite
 from acceptability.generate.parser import locate_keys, read_paradigms
-from acceptability.generate.phenomena import generate_suite
 from acceptability.models.ngram.arpa import Arpa
 from acceptability.models.sentence.word_vectors import read_vectors
 from acceptability.papers import read_study

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from acceptability.generate import generate_paradigms
 from acceptability.generate.generator import GeneratedSentence
-from acceptability.generate.phenomena import generate_paradigms
 from acceptability.suites import load_suite
 from generate.reader import fault
 

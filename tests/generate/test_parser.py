@@ -8,9 +8,9 @@ import pytest
 
 from acceptability import generate
 from acceptability.errors import SuiteError
+from acceptability.generate import generate_suite
 from acceptability.generate.generator import build_suite, generate_sentences
 from acceptability.generate.parser import find_line, locate_keys, read_paradigms
-from acceptability.generate.phenomena import generate_suite
 
 GOOD = """\
 name = "toy"

@@ -9,7 +9,7 @@ import pytest
 
 from acceptability.api.review import review
 from acceptability.errors import SpecError, UnknownName
-from acceptability.generate.phenomena import generate_paradigms, generate_suite, list_titles
+from acceptability.generate import generate_paradigms, generate_suite, list_titles
 from acceptability.suites import load_suite
 
 

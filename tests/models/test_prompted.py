@@ -13,7 +13,7 @@ import pytest
 from acceptability import Contrast, Sentence, Suite, evaluate, load_model, load_suite, score
 from acceptability.errors import ModelError, QueryError, SpecError, SuiteError
 from acceptability.models import list_named_models
-from acceptability.models.prompted.prompts import DEFAULT_TEMPLATES, read_templates
+from acceptability.models.prompted import DEFAULT_TEMPLATES, read_templates
 from acceptability.specs import fingerprint
 from acceptability.store.scores import ScoreStore
 from acceptability.types import LabelScores, Query, TokenScores

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from acceptability import registry
+from acceptability import registry, reproduce
 from acceptability.cli import app
 from acceptability.errors import AcceptabilityError, ModelError, SpecError
 from acceptability.models import load_model
@@ -362,6 +362,68 @@ def test_nothing_is_fetched_from_the_hub(stranger: Stranger) -> None:
     assert "config.json" in str(stranger.run(models=["causal:gpt2"]).exception)
 
 
+@pytest.mark.parametrize("location", ["./x", "./x@0123456789ab", "x", "x@0123456789ab", "gone", "./x.GGUF", "~/x"])
+@pytest.mark.parametrize("kind", ["causal", "classifier", "prompted:masked"])
+def test_a_path_beside_the_study_is_no_id_on_the_hub(
+    stranger: Stranger, monkeypatch: pytest.MonkeyPatch, kind: str, location: str
+) -> None:
+    """The path of a file in the folder ``stranger``, typed from above, looks like the model ``x`` of ``stranger``."""
+    monkeypatch.setenv("HOME", str(stranger.folder))
+    if not location.startswith("./"):
+        (stranger.folder / "x").write_text("no folder")
+    (stranger.folder / "gone").symlink_to("nothing")
+    stranger.run(models=[f"{kind}:{location}"])
+    monkeypatch.chdir(stranger.folder.parent)
+    # The tests are offline, so that libraries would not even try.
+    asked: list[object] = []
+
+    def ask(*arguments: object, **options: object) -> None:
+        asked.append(arguments)
+        raise OSError("the Hub was asked")
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", ask)
+    monkeypatch.setattr("huggingface_hub.HfApi.list_repo_commits", ask)
+    done = CliRunner().invoke(app, ["study", "run", "stranger/study.toml"])
+    assert isinstance(done.exception, AcceptabilityError), done.output
+    assert asked == []
+
+
+def test_what_lies_beside_an_adapter_is_not_its_base_model(stranger: Stranger, causal_dir: Path) -> None:
+    """The libraries open ``someone/base`` from the current folder, or from the Hub."""
+    shutil.copytree(causal_dir, stranger.folder / "model")
+    (stranger.folder / "model/someone/base").mkdir(parents=True)
+    adapter = stranger.folder / "model/adapter_config.json"
+    adapter.write_text(json.dumps({"base_model_name_or_path": "someone/base"}))
+    stranger.refuses("hub", models=["causal:model"])
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        r"https://evil.org\@api.openai.com/v1",
+        "https://evil.org%2f@api.openai.com/v1",
+        r"https://api.openai.com\.evil.org",
+    ],
+)
+def test_an_address_that_two_parsers_read_differently_is_refused(
+    stranger: Stranger, monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    """The library that sends the request would ask the first host, with the key of the second one."""
+    monkeypatch.setenv("OPENAI_API_KEY", "s3cret")
+    for allowed in ("remote:api.openai.com", "remote:evil.org"):
+        done = stranger.run(allowed, models=[f"remote:{address}#m"])
+        assert isinstance(done.exception, SpecError)
+        assert not any(map(_is_network, _opened))
+
+
+def test_an_address_without_a_host_is_none(stranger: Stranger) -> None:
+    for address in ("file:///etc/passwd#m", "#m", "https:#m"):
+        for allowed in ((), ("remote:",)):
+            done = stranger.run(*allowed, models=[f"remote:{address}"])
+            assert isinstance(done.exception, SpecError)
+            assert "is no address" in str(done.exception)
+
+
 @pytest.mark.usefixtures("plugin")
 def test_a_plugin_is_not_run(stranger: Stranger) -> None:
     for described in (
@@ -407,7 +469,7 @@ def test_in_python_the_same_is_allowed(stranger: Stranger) -> None:
 
 
 def test_a_file_of_paradigms_that_leads_elsewhere_is_refused(stranger: Stranger) -> None:
-    from acceptability.generate.phenomena import generate_suite
+    from acceptability.generate import generate_suite
 
     text = (
         'name = "toy"\n[[paradigm]]\nname = "a"\ncount = 1\nsentence = "{x} sleep{s}."\nacceptable = ["s=1"]\n'
@@ -455,6 +517,56 @@ def test_a_strangers_run_opens_no_files_and_no_addresses(stranger: Stranger, own
     _opened.clear()
     attach_suites(load_report_data(["mine"]))
     assert f"{own}/secret.csv" in _opened
+
+
+_PAIRS_SIGNED = "PairAccuracy(ties=0.5)|suite:starter#c2967dc42b39|model:{}|n:383|ci:none|acceptability:0.1.0"
+
+
+@pytest.mark.parametrize(
+    "signature",
+    [
+        *(
+            _PAIRS_SIGNED.format(scores)
+            for scores in (
+                "ngram:{own}/secret.arpa(units='split').lp()",
+                "ngram:{own}/secret.arpa@{hash}(units='split').lp()",
+                "ngram:own/secret.arpa@{hash}(units='split').lp()",
+                "ngram:~/secret.arpa@{hash}(units='split').lp()",
+                "causal:~own@{hash}(bos=None).lp()",
+                "causal:../own@{hash}(bos=None).lp()",
+                "causal:gpt2(bos=None).lp()",
+                "causal:gpt2@main(bos=None).lp()",
+                "causal:own@{hash}(bos=None, allow_pickle=True).lp()",
+                "causal:own@{hash}(bos=None, trust_remote_code=1).lp()",
+                "remote:http://127.0.0.1:9/v1#m.lp()",
+                "prompted:remote:http://127.0.0.1:9/v1#m(method='which').log_odds()",
+                "asking:prompted:remote:http://127.0.0.1:9/v1#m(method='which').log_odds()",
+                "prompted:uniform(method='which', templates='{own}/secret.toml').log_odds()",
+                "uniform(vocabulary=9).slor(unigrams='{own}/secret.tsv')",
+                'uniform(vocabulary=9).slor("{own}/secret.tsv")',
+                "uniform(vocabulary=9).exp(slor(unigrams='' '{own}/secret.tsv'))",
+            )
+        ),
+        "study(paper='npi', suite='{own}/secret.csv')|table:Table 1|n:1|acceptability:0.1.0",
+        "study(paper='cola', quick=True)|table:Table 1|n:1|acceptability:0.1.0",
+        'judge|sentences:["A b."]|model:ngram:{own}/secret.arpa.lp()|n:1|acceptability:0.1.0',
+        "score|suite:{own}/secret#{hash}|model:uniform(vocabulary=9).lp()|acceptability:0.1.0",
+        "ratings(kind='likert')|data:{own}/secret.csv@{hash}|acceptability:0.1.0",
+    ],
+)
+def test_a_strangers_signature_opens_no_path_and_no_address(
+    stranger: Stranger, monkeypatch: pytest.MonkeyPatch, signature: str
+) -> None:
+    """Models are found by name and hash, tables and suites by name in the current folder."""
+    monkeypatch.setenv("HOME", str(stranger.own))
+    # Also if the stranger knows the user's file, and can give its hash.
+    known = load_model(f"ngram:{stranger.own / 'secret.arpa'}").signature.partition("@")[2].partition("(")[0]
+    text = signature.replace("{own}", str(stranger.own)).replace("{hash}", known)
+    _opened.clear()
+    (again,) = reproduce(text)
+    assert again.status in ("missing", "not reproducible")
+    assert again.differences
+    assert [path for path in _opened if path.startswith((os.path.realpath(stranger.own), "socket."))] == []
 
 
 def test_the_plan_of_a_folder_of_classifiers_is_confined(stranger: Stranger) -> None:

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acceptability.errors import SuiteError
-from acceptability.suites import load_suite
+from acceptability.suites import build_pair_suite, load_suite, make_pair
 from acceptability.suites.notation import expand_example, read_marks, write_notation
-from acceptability.suites.pairing import build_pair_suite, make_pair
 
 
 def read(tmp_path: Path, text: str, **options):

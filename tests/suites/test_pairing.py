@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from acceptability.errors import SuiteError
-from acceptability.suites.pairing import pair_within_items
+from acceptability.suites import pair_within_items
 from acceptability.types import Sentence, Suite
 
 

@@ -36,7 +36,7 @@ from acceptability.stats.bootstrap import (
     bootstrap_difference,
     bootstrap_macro_difference,
 )
-from acceptability.stats.correlations import CORRELATION_KINDS, correlation_matrix
+from acceptability.stats.hypothesis_tests import CORRELATION_KINDS, correlation_matrix
 from acceptability.stats.permutation import benjamini_hochberg, holm, permutation_test
 from acceptability.stats.proportions import McNemar, mcnemar
 from acceptability.stats.samples import check_choice
@@ -661,7 +661,7 @@ class ScoreCorrelation:
         return vars(self) | {"notes": "; ".join(self.notes)}
 
 
-# As stats.correlations computes them, with what differs between the kinds.
+# As stats.hypothesis_tests computes them, with what differs between the kinds.
 _CORRELATION_INTERVALS = {
     "pearson": "fisher-z(0.95,se=1/sqrt(n-3))",
     "spearman": "fisher-z(0.95,se=sqrt((1+r^2/2)/(n-3)))",

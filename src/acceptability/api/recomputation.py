@@ -7,33 +7,41 @@ for each kind of result then calls what computed it first: ``measure``, ``compar
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from acceptability import registry
+from acceptability import __version__, registry
 from acceptability.api.comparison import compare, correlate
 from acceptability.api.contrasts import evaluate_contrasts
 from acceptability.api.evaluation import measure, needs_regions
 from acceptability.api.linking import link
 from acceptability.api.rating_tables import ResponseOptions, ScoreFile, build_choice_tables, build_rating_tables
 from acceptability.api.recalibration import calibrate
-from acceptability.api.scoring import ProgressCallback, load_reduction, score_reductions, score_rows
+from acceptability.api.scoring import ProgressCallback, judge, load_reduction, score, score_reductions, score_rows
 from acceptability.errors import AcceptabilityError, MeasureError, ModelError, ScoreError, SpecError, SuiteError
 from acceptability.measures import load_measure
-from acceptability.models import find_signed_spec, load_model
+from acceptability.models import HUB_KINDS, find_signed_spec, load_model, split_signed_location
 from acceptability.models.files import hash_file
 from acceptability.protocols import Engine
 from acceptability.reductions import find_unigram_reduction
-from acceptability.specs import parse_model_spec, parse_signature, parse_spec
+from acceptability.specs import (
+    build_signature,
+    format_parsed_spec,
+    map_spec_texts,
+    parse_model_spec,
+    parse_signature,
+    parse_spec,
+)
 from acceptability.stats.bootstrap import Bootstrap, parse_bootstrap
 from acceptability.store.runs import find_part, iter_input_suites
 from acceptability.store.scorefile import SignedScores, parse_score_signature, read_scores
 from acceptability.suites import find_entries, is_catalog_name, load_suite
 from acceptability.suites.tables import TABLE_SUFFIXES, is_table_file
-from acceptability.types import Scores, Suite, split_part_name
+from acceptability.types import Scores, Sentence, Suite, split_part_name
 
 Row = Mapping[str, object]
 Fields = Mapping[str, str]
@@ -84,6 +92,14 @@ class Materials:
         return [*self.look_in, *(Path(str(run.inputs.get("folder", "."))) for run in self.runs if run.is_own)]
 
 
+class _SignatureFields(dict[str, str]):
+    """The fields of a signature, which somebody may have written by hand or copied in part."""
+
+    def __missing__(self, name: str) -> str:
+        """Raise an error that names the field."""
+        raise SpecError(f"the signature has no {name}: is it complete?")
+
+
 class MissingInputs(AcceptabilityError):
     """What a signature names and is not here, one line each.
 
@@ -116,7 +132,7 @@ class Recomputation:
 
     def compute_rows(self, signature: str) -> list[Row]:
         """Return the rows of the result, or results, that have a signature."""
-        fields = parse_signature(signature)
+        fields = _SignatureFields(parse_signature(signature))
         name = fields["measure"].partition("(")[0]
         if name in _COMMANDS_INSTEAD:
             raise NotReproducible(f"a result of {name} needs more than its signature: run {_COMMANDS_INSTEAD[name]}")
@@ -215,15 +231,8 @@ class Recomputation:
             except AcceptabilityError:
                 # The models of other results, or one that has moved since: the signature is tried next.
                 continue
-        if "trust_remote_code=True" in signature:
-            raise ModelError(
-                f"{signature} runs code of its own; if you trust it, name it: --model 'KIND:PATH(trust_…)'"
-            )
+        _check_signed_model(signature)
         kind, name, _ = parse_model_spec(signature)
-        if kind == "remote":
-            raise ModelError(f"{signature}: a signature has no address; name it: --model 'remote:URL#MODEL'")
-        if kind not in registry.names("model"):
-            raise ModelError(f"{signature}: no installed package has models of the kind {kind!r}: install its plug-in")
         try:
             spec = find_signed_spec(signature, look_in=self.materials.folders)
             opened = load_model(spec).signature
@@ -305,24 +314,27 @@ class Recomputation:
 
     def find_reduction(self, signature: str) -> str:
         """Return the spec of a reduction, with the path of its table of unigrams."""
-        spec = _drop_tables(signature)
-        for match in re.finditer(r"unigrams='([^']+)'", spec):
-            name = match[1]
-            if name.startswith("wordfreq:"):
-                continue
-            # Written as it was typed, perhaps by a stranger: a path is followed from the folder of one's own runs only.
-            candidates = [folder / name for folder in self.materials.folders[len(self.materials.look_in) :]]
-            candidates += [Path(path) for path in self.materials.data if Path(path).name == Path(name).name]
-            candidates += [folder / Path(name).name for folder in (Path(), *self.materials.folders)]
-            path = next((path for path in candidates if path.is_file()), None)
-            if path is None:
-                raise ScoreError(f"the table of unigrams {name} is not here; give it: --data FILE")
-            spec = spec.replace(f"'{name}'", repr(str(path)))
+        parsed = parse_spec(_drop_tables(signature))
+        # Every text is the name of a table, wherever it stands and however it is quoted.
+        spec = format_parsed_spec(map_spec_texts(parsed, self._find_table))
         table = find_unigram_reduction(load_reduction(spec))
         # The table's name and hash stand behind the reduction that uses it.
         if table and f"[{table.table.signature}," not in signature:
             raise ScoreError(f"the table of unigrams is {table.table.signature} here, not as in {signature}")
         return spec
+
+    def _find_table(self, name: str) -> str:
+        """Return the path of a table of unigrams."""
+        if name.startswith("wordfreq:"):
+            return name
+        # Written as it was typed, perhaps by a stranger: a path is followed from the folder of one's own runs only.
+        candidates = [folder / name for folder in self.materials.folders[len(self.materials.look_in) :]]
+        candidates += [Path(path) for path in self.materials.data if Path(path).name == Path(name).name]
+        candidates += [folder / Path(name).name for folder in (Path(), *self.materials.folders)]
+        path = next((path for path in candidates if path.is_file()), None)
+        if path is None:
+            raise ScoreError(f"the table of unigrams {name} is not here; give it: --data FILE")
+        return str(path)
 
     def list_problems(self, signature: str) -> list[str]:
         """Return a line for each input of a result that is missing or has another content."""
@@ -359,6 +371,34 @@ class Recomputation:
                 problems.append(str(error))
         if problems:
             raise MissingInputs(problems)
+
+
+# The name of a file or folder, and no path that could lead out of the folders that are searched; or an id on the Hub.
+_FILE_NAME = re.compile(r"(?!~)[^/\\]+\Z")
+_HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*\Z")
+
+
+def _check_signed_model(signature: str) -> None:
+    """Raise an error for the signature of a model that only the user can open, since it may come from a stranger."""
+    kind, location, options = parse_model_spec(signature)
+    kind = registry.current_name("model", kind)
+    if options.get("trust_remote_code", False) is not False:
+        raise ModelError(f"{signature} runs code of its own; if you trust it, name it: --model 'KIND:PATH(trust_…)'")
+    if kind == "remote":
+        raise ModelError(f"{signature}: a signature has no address; name it: --model 'remote:URL#MODEL'")
+    if kind not in registry.names("model"):
+        raise ModelError(f"{signature}: no installed package has models of the kind {kind!r}: install its plug-in")
+    # Templates are signed by their names and a hash. Weights in pickle files are read only if the user says so.
+    if found := sorted({"templates", "allow_pickle"} & set(options)):
+        raise ModelError(f"{signature}: a signature has no {found[0]}; name the model: --model '{kind}:…'")
+    if kind == "prompted":
+        _check_signed_model(location)
+    elif location:
+        name, _ = split_signed_location(location) or ("", "")
+        if not (_FILE_NAME.match(name) or (kind in HUB_KINDS and _HUB_ID.match(name))):
+            raise ModelError(
+                f"{signature}: a signature has a model's name and hash, and no path; name it: --model '{kind}:PATH'"
+            )
 
 
 _REDUCTION_START = re.compile(r"\.([A-Za-z_]\w*)\(")
@@ -516,15 +556,17 @@ def _recompute_correlations(recomputation: Recomputation, fields: Fields) -> lis
     scores = [recomputation.find_scores(_find_whole(recomputation, suite, source), source) for source in sources]
     # Two columns need two names, and two models may be called alike by their specs.
     named = [replace(given, model=source) for given, source in zip(scores, sources, strict=True)]
-    return [correlation.row() for correlation in correlate(suite, named, **options)]
+    correlations = registry.call_factory(correlate, "correlate", [suite, named], options)
+    return [correlation.row() for correlation in correlations]
 
 
 def _recompute_link(recomputation: Recomputation, fields: Fields) -> list[Row]:
     options: dict[str, Any] = dict(parse_spec(fields["measure"]).options)
     suite, model = recomputation.find_suite(fields["suite"]), recomputation.find_model(fields["model"])
     reduction = parse_spec(recomputation.find_reduction(fields["reduction"]))
-    unigrams = str(reduction.options["unigrams"])
-    fits = link(suite, [model], unigrams, **options, progress=recomputation.materials.progress)
+    unigrams = str(reduction.options.get("unigrams", ""))
+    options["progress"] = recomputation.materials.progress
+    fits = registry.call_factory(link, "fit_morcela", [suite, [model], unigrams], options)
     return [fit.row() for fit in fits.values()]
 
 
@@ -558,11 +600,17 @@ def _recompute_calibration(recomputation: Recomputation, fields: Fields) -> list
         recomputation.find_model(model),
         fit=recomputation.find_suite(fields["fit"]) if "#" in fields["fit"] else None,
         method=fields["measure"].removeprefix("calibration(").removesuffix(")"),
-        bins=int(fields["bins"]),
+        bins=_parse_count(fields["bins"]),
         engine=recomputation.materials.engine,
         progress=recomputation.materials.progress,
     )
     return [{**row, "signature": calibration.signature} for row in calibration.rows()]
+
+
+def _parse_count(text: str) -> int:
+    if not text.isdecimal() or len(text) > 9:
+        raise SpecError(f"the signature has {text!r} where a whole number is expected")
+    return int(text)
 
 
 def _recompute_scores(recomputation: Recomputation, fields: Fields) -> list[Row]:
@@ -584,22 +632,56 @@ def _recompute_scores(recomputation: Recomputation, fields: Fields) -> list[Row]
     return [{**row, "signature": scored.signature} for row in scored.rows]
 
 
+def sign_judgements(sentences: Sequence[str], model: str, reduce: str | None = None) -> str:
+    """Return the signature of the scores of some sentences, which has the sentences themselves in it.
+
+    Args:
+        sentences: The sentences that were judged.
+        model: The spec of the model that judged them.
+        reduce: The reduction, if it was not the default.
+
+    >>> sign_judgements(["Cats sleep."], "uniform").partition("|acceptability")[0]
+    'judge|sentences:["Cats sleep."]|model:uniform(vocabulary=50000).lp()|n:1'
+    """
+    suite = Suite("judge", tuple(Sentence(str(number), text) for number, text in enumerate(sentences, start=1)))
+    # Nothing is scored again: the outputs for the same texts have just been stored.
+    fields = {
+        "sentences": json.dumps(list(sentences), ensure_ascii=False),
+        "model": score(suite, model, reduce).signature,
+        "n": str(len(sentences)),
+        "acceptability": __version__,
+    }
+    return build_signature("judge", fields)
+
+
+def _recompute_judgements(recomputation: Recomputation, fields: Fields) -> list[Row]:
+    try:
+        sentences = json.loads(fields["sentences"])
+    except (ValueError, RecursionError) as error:
+        raise SpecError(f"cannot read the sentences of the signature: {error}") from error
+    if not isinstance(sentences, list) or not all(isinstance(sentence, str) for sentence in sentences):
+        raise SpecError("the sentences of the signature are no list of texts")
+    model, reduction, _ = recomputation.split_source(fields["model"])
+    spec, reduce = recomputation.find_model(model), recomputation.find_reduction(reduction)
+    judgements = judge(sentences, spec, reduce, progress=recomputation.materials.progress)
+    return [judgement.row() for judgement in judgements]
+
+
 def _recompute_study(recomputation: Recomputation, fields: Fields) -> list[Row]:
     options = dict(parse_spec(fields["measure"]).options)
-    name = str(options.pop("paper"))
+    name = str(options.pop("paper", ""))
     # Found by the registry, as every study is, since papers are above this folder.
     paper = registry.find("study", name)
-    known = {option.name: option for option in paper.options}
-    if files := [key for key in options if key in known and "Path" in str(known[key].type)]:
-        flags = " and ".join(known[key].list_flags()[0] for key in files)
-        raise NotReproducible(f"the table needs the files of {flags}: run `acceptability study {name}` with them")
+    if options:
+        # Files and folders of the user's, or a training, which no signature may start.
+        flags = {option.name: option.list_flags()[0] for option in paper.options}
+        given = " and ".join(flags.get(key, key) for key in options)
+        raise NotReproducible(f"the table needs what was given by {given}: run `acceptability study {name}` with it")
     signatures = fields["models"].split(" and ") if fields.get("models") else []
     models = [recomputation.find_model(signature) for signature in signatures]
 
     def compute() -> list[Row]:
-        cells = paper.compute(
-            models, engine=recomputation.materials.engine, progress=recomputation.materials.progress, **options
-        )
+        cells = paper.compute(models, engine=recomputation.materials.engine, progress=recomputation.materials.progress)
         return [cell.as_row() for cell in cells]
 
     rows = recomputation.share(("study", fields["measure"], fields.get("models")), compute)
@@ -628,7 +710,8 @@ def _recompute_ratings(recomputation: Recomputation, fields: Fields) -> list[Row
         path = recomputation.find_file(signed.file, signed.content)
         scores = ScoreFile(path, signed.columns[0], signed.partial, signed.where)
     suite = recomputation.find_suite(fields["suite"]) if "suite" in fields else None
-    rated = build_rating_tables(file, ResponseOptions(columns=columns, **options), suite=suite, scores=scores)
+    response_options = registry.call_factory(ResponseOptions, "ratings", [], {**options, "columns": columns})
+    rated = build_rating_tables(file, response_options, suite=suite, scores=scores)
     return list(rated.rows())
 
 
@@ -643,6 +726,7 @@ _KINDS: dict[str, Callable[[Recomputation, Fields], list[Row]]] = {
     "contrasts": _recompute_contrasts,
     "calibration": _recompute_calibration,
     "score": _recompute_scores,
+    "judge": _recompute_judgements,
     "ratings": _recompute_ratings,
     "choices": _recompute_choices,
     "study": _recompute_study,

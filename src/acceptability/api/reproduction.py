@@ -26,7 +26,7 @@ COMPUTED, MISSING, UNSUPPORTED = "computed", "missing", "not reproducible"
 # Another processor or library adds numbers in another order. More than this is no rounding, and would show in a table.
 _ROUNDING = 1e-6
 # What a printed number is of, by kind: the first of these columns that a row has.
-_VALUE_COLUMNS = ("value", "difference", "r", "morcela", "directionality", "ours", "mean")
+_VALUE_COLUMNS = ("value", "difference", "r", "morcela", "directionality", "ours", "mean", "score")
 _PRINTED_COLUMNS = ("low", "high")
 _NUMBER = re.compile(r"[-+−]?\d*\.?\d+(?:e[-+]?\d+)?", re.IGNORECASE)
 _SHORT_FORM = re.compile(rf"[0-9a-f]{{{SHORT_DIGITS}}}\Z")
@@ -235,14 +235,14 @@ def _compare_rows(expected: Sequence[Row], rows: Sequence[Row]) -> tuple[str, tu
     """Return the status of a reproduction, and a line for each number that differs."""
     if len(expected) != len(rows):
         return DIFFERENT, (f"{len(rows)} rows, and not {len(expected)}",)
-    differences, is_rounded = [], False
+    differences, is_rounded, is_any_compared = [], False, False
     for before, now in zip(expected, rows, strict=True):
         value_column, _ = find_value(now)
         for name, old in before.items():
             column = value_column if name == "value" and name not in now else name
             if column not in now or not _is_compared(column, old, now[column]):
                 continue
-            new = now[column]
+            new, is_any_compared = now[column], True
             if old == new:
                 continue
             if _is_equal_within_rounding(old, new):
@@ -251,6 +251,9 @@ def _compare_rows(expected: Sequence[Row], rows: Sequence[Row]) -> tuple[str, tu
                 differences.append(f"{_name_row(now)}{column} is {_format(new)}, and was {_format(old)}")
     if differences:
         return DIFFERENT, tuple(differences)
+    if not is_any_compared:
+        # Nothing that differs would else mean that all is equal.
+        return DIFFERENT, (f"none of the numbers to compare with is one of these: {', '.join(rows[0])}",)
     return (ROUNDED if is_rounded else EQUAL), ()
 
 

@@ -22,8 +22,8 @@ from rich.progress import track
 from acceptability import registry
 from acceptability.cli.console import AllowOption, JsonOption, print_data, print_json, print_message, print_rows
 from acceptability.errors import SpecError
+from acceptability.generate import generate_paradigms, is_paradigm_file, list_titles
 from acceptability.generate.generator import check_output_path, write_sentences
-from acceptability.generate.phenomena import generate_paradigms, is_paradigm_file, list_titles
 
 _REAL_FAKE = "Real sentences, and fakes that are sampled from a model or permuted"
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from acceptability.api.recomputation import sign_judgements
 from acceptability.api.scoring import Judgement, find_best_judgement, find_deciding_words, judge
 from acceptability.cli.console import DtypeOption, JsonOption, print_json, print_line, print_message, show_progress
 from acceptability.models import default_model, list_named_models, set_spec_dtype
@@ -38,6 +39,7 @@ def command(
     name = set_spec_dtype(name, dtype) if dtype else name
     with show_progress() as progress:
         judgements = judge(sentences, name, reduce, progress=progress)
+    signature = sign_judgements(sentences, name, reduce)
     if as_json:
         print_json(
             {
@@ -45,10 +47,12 @@ def command(
                 "sentences": [judgement.row() for judgement in judgements],
                 "better": find_best_judgement(judgements),
                 "decided_by_unknown_words": find_deciding_words(judgements),
+                "signature": signature,
             }
         )
     else:
         _print_judgements(judgements)
+        print_message(signature)
 
 
 def _print_judgements(judgements: Sequence[Judgement]) -> None:

@@ -107,6 +107,9 @@ def _read_expected(expect: str | None, signature: str) -> Any:
         rows = json.loads(Path(expect).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise SpecError(f"--expect {expect}: {error}") from error
+    if isinstance(rows, dict) and isinstance(rows.get("sentences"), list):
+        # What ``judge`` prints: one signature for all sentences.
+        rows = [dict(row, signature=rows.get("signature")) for row in rows["sentences"] if isinstance(row, dict)]
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise SpecError(f"--expect {expect}: expected a list of rows, as --json prints it")
     wanted = [row for row in rows if _has_signature(row, signature.strip())]

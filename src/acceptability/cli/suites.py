@@ -19,9 +19,8 @@ from acceptability.cli.console import (
     print_rows,
 )
 from acceptability.errors import SpecError, SuiteError
-from acceptability.suites import CatalogEntry, load_catalog, load_suite, write_suite
+from acceptability.suites import CatalogEntry, load_catalog, load_suite, pair_within_items, write_suite
 from acceptability.suites.catalog import fetch_files, find_entries, is_available, require_entries, verify_files
-from acceptability.suites.pairing import pair_within_items
 from acceptability.types import Suite
 
 app = typer.Typer(help="List, show, fetch, verify, check, pair and export suites.", invoke_without_command=True)

@@ -1,4 +1,4 @@
-"""Paradigms as frozen data: constraints, templates, slots, factors; read by ``parser``, validated by ``checker``.
+"""Paradigms as frozen data: constraints, templates, slots, factors; read and checked by ``parser``.
 
 **Constraints.** A slot is a category and what its word must be: ``noun kind=person number=pl`` or ``verb
 subject=@doer.kind form!=base``. After ``=`` come values, separated by ``|``, or ``@slot.feature``: the values of an
@@ -302,7 +302,7 @@ class Paradigm:
         flat_pieces: list[TemplatePiece] = []
         for piece in pieces:
             if isinstance(piece, Hole) and piece.name in self.parts:
-                # Parts contain no parts, as the checker ensures: this recursion is one level deep.
+                # Parts contain no parts, as ``check_paradigm`` ensures: this recursion is one level deep.
                 flat_pieces += self.flatten(self.select_case(piece.name, condition), condition)
             elif isinstance(piece, Hole):
                 flat_pieces.append(Hole(piece.name, tuple(_resolve_factor(term, condition) for term in piece.terms)))

@@ -41,10 +41,10 @@ _MODULES = {
     "shapiro_wilk": "hypothesis_tests",
     "holm": "permutation",
     "benjamini_hochberg": "permutation",
-    "correlate": "correlations",
-    "correlation_matrix": "correlations",
-    "compare_correlations": "correlations",
-    "williams_steiger_test": "correlations",
+    "correlate": "hypothesis_tests",
+    "correlation_matrix": "hypothesis_tests",
+    "compare_correlations": "hypothesis_tests",
+    "williams_steiger_test": "hypothesis_tests",
     "logistic_regression": "regression",
     "linear_regression": "regression",
     "dummies": "regression",
@@ -74,13 +74,10 @@ if TYPE_CHECKING:
         bootstrap_macro_interval,
         clopper_pearson,
     )
-    from acceptability.stats.correlations import (
+    from acceptability.stats.hypothesis_tests import (
         compare_correlations,
         correlate,
         correlation_matrix,
-        williams_steiger_test,
-    )
-    from acceptability.stats.hypothesis_tests import (
         levene,
         niu_penn_p,
         rank_sum,
@@ -88,6 +85,7 @@ if TYPE_CHECKING:
         signed_rank,
         tukey_hsd,
         two_way_anova,
+        williams_steiger_test,
     )
     from acceptability.stats.mixed import mixed_linear, mixed_logistic
     from acceptability.stats.permutation import benjamini_hochberg, holm, permutation_test, sign_flip_test

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from acceptability import Bootstrap, load_suite
 from acceptability.cli import app
 from acceptability.papers.npi.five_methods import MethodCell, plan_methods, run_five_methods
-from acceptability.suites.pairing import add_minimal_pairs
+from acceptability.suites import add_minimal_pairs
 
 PAGE = Path(__file__).parents[3] / "docs" / "howto" / "five-methods.md"
 

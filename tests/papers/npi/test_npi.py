@@ -16,7 +16,15 @@ from acceptability.errors import MeasureError, ModelError, SpecError, SuiteError
 from acceptability.papers import study
 from acceptability.papers.cells import Cell, CellKey, read_published_values
 from acceptability.papers.npi import cells, npi_figures
-from acceptability.papers.npi.npi_data import ENVIRONMENT_LABELS, FACTORS, NpiData, load_npi_data, make_minimal_pairs
+from acceptability.papers.npi.npi_data import (
+    ENVIRONMENT_LABELS,
+    FACTORS,
+    Configuration,
+    NpiData,
+    list_configurations,
+    load_npi_data,
+    make_minimal_pairs,
+)
 from acceptability.papers.npi.npi_figures import (
     BY_TRAINING,
     ClassifierJudgements,
@@ -27,7 +35,6 @@ from acceptability.papers.npi.npi_figures import (
 )
 from acceptability.papers.npi.npi_training import BAG_OF_WORDS, PlanFolder, PlannedModel, read_plan_folder
 from acceptability.suites import load_suite
-from acceptability.train.classifiers.configurations import Configuration, list_configurations
 from acceptability.types import Suite
 
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from acceptability.cli import app
 from acceptability.errors import SpecError, TrainError
 from acceptability.papers.npi import cells, npi_training
-from acceptability.papers.npi.npi_data import ENVIRONMENT_LABELS, load_npi_data
+from acceptability.papers.npi.npi_data import ENVIRONMENT_LABELS, Configuration, load_npi_data
 from acceptability.papers.npi.npi_training import (
     BAG_OF_WORDS,
     PlannedRun,
@@ -24,7 +24,6 @@ from acceptability.papers.npi.npi_training import (
     run_plan,
     select_training_suite,
 )
-from acceptability.train.classifiers.configurations import Configuration
 
 GROUPS = tuple(ENVIRONMENT_LABELS)
 

@@ -23,7 +23,7 @@ from acceptability.probing import BAG_OF_WORDS, ProbeScore, find_factors, probe
 from acceptability.probing.design import ALL_SENTENCES
 from acceptability.protocols import Measure
 from acceptability.stats.bootstrap import Bootstrap
-from acceptability.suites.pairing import add_minimal_pairs
+from acceptability.suites import add_minimal_pairs
 from acceptability.types import Result, Scores, Suite
 
 METHODS = ("Boolean", "absolute pair", "gradient pair", "cloze", "probing")

@@ -30,12 +30,23 @@ from acceptability.measures.classification import matthews
 from acceptability.measures.pairs import AbsolutePair, GradientPair
 from acceptability.papers.cells import Cell, PublishedValues
 from acceptability.papers.npi.npi_data import (
+    ALL,
+    ALL_BUT,
+    AVERAGE_OTHER,
     ENVIRONMENT,
     FACTORS,
+    FIGURE_ROWS,
+    ONE,
+    OTHER,
     VARIED_FACTOR,
+    Configuration,
     NpiData,
     environment_label,
+    filter_groups,
     load_npi_data,
+    select_configs_without_group,
+    select_configurations,
+    subsample_suite,
 )
 from acceptability.papers.npi.npi_training import (
     BAG_OF_WORDS,
@@ -50,19 +61,6 @@ from acceptability.papers.npi.npi_training import (
 from acceptability.protocols import Measure
 from acceptability.specs import fingerprint
 from acceptability.suites import load_suite
-from acceptability.train.classifiers.configurations import (
-    ALL,
-    ALL_BUT,
-    AVERAGE_OTHER,
-    FIGURE_ROWS,
-    ONE,
-    OTHER,
-    Configuration,
-    filter_groups,
-    select_configs_without_group,
-    select_configurations,
-    subsample_suite,
-)
 from acceptability.train.recipe import RECIPE_FILE, TrainingProgressCallback
 from acceptability.types import Scores, Sentence, Suite
 

@@ -24,23 +24,23 @@ from typing import Any, Literal
 
 from acceptability.api.scoring import ProgressCallback, score
 from acceptability.errors import ModelError, SpecError, TrainError
-from acceptability.papers import adapt_progress
-from acceptability.papers.confinement import check_references, confine_model, confine_suite
-from acceptability.papers.npi.npi_data import ENVIRONMENT, load_npi_data
-from acceptability.paths import TrustBoundary, home_folder
-from acceptability.probing.representations import GLOVE_PREFIX
-from acceptability.suites import load_suite
-from acceptability.train.checkpoint import atomic_write
-from acceptability.train.classifiers.configurations import (
+from acceptability.papers import adapt_progress, check_references, confine_model, confine_suite
+from acceptability.papers.npi.npi_data import (
     ALL,
     ALL_BUT,
+    ENVIRONMENT,
     ONE,
     OTHER,
     Configuration,
     filter_groups,
     list_configurations,
+    load_npi_data,
     subsample_suite,
 )
+from acceptability.paths import TrustBoundary, home_folder
+from acceptability.probing.representations import GLOVE_PREFIX
+from acceptability.suites import load_suite
+from acceptability.train.checkpoint import atomic_write
 from acceptability.train.classifiers.random_restarts import run_in_parallel
 from acceptability.train.classifiers.recipe import train_classifier
 from acceptability.train.recipe import TrainingProgress, TrainingProgressCallback, make_recipe, rename_stored_options

@@ -25,8 +25,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import PurePosixPath
 
+from acceptability.suites import MinimalPair, build_pair_suite, make_pair, replace_word
 from acceptability.suites.catalog import CatalogEntry
-from acceptability.suites.pairing import MinimalPair, build_pair_suite, make_pair, replace_word
 from acceptability.text.io import decode_utf8, read_delimited, read_dict_rows, read_lines, read_tab_rows
 from acceptability.types import Contrast, Sentence, Suite, make_contrast
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from acceptability.errors import SuiteError
-from acceptability.train.classifiers.configurations import (
+from acceptability.papers.npi.npi_data import (
     FIGURE_ROWS,
     Configuration,
     filter_groups,

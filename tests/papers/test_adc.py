@@ -9,7 +9,8 @@ from functools import cache
 import numpy as np
 import pytest
 
-from acceptability.papers.adc import adc_tables, cells
+from acceptability.papers import adc
+from acceptability.papers.adc import cells
 from acceptability.papers.adc import compute_user_model_cells as own_cells
 from acceptability.papers.cells import Cell, read_published_files, read_published_values
 from acceptability.text.io import read_dict_rows
@@ -50,8 +51,8 @@ def study_cells() -> list[Cell]:
 
 
 @cache
-def published_scores() -> adc_tables.LiAdgerScores:
-    return adc_tables.load_published_scores()
+def published_scores() -> adc.LiAdgerScores:
+    return adc.load_published_scores()
 
 
 def table_cells(table: str) -> list[Cell]:
@@ -60,7 +61,7 @@ def table_cells(table: str) -> list[Cell]:
 
 def test_the_counts_behind_table_1() -> None:
     data = published_scores()
-    assert {name: tuple(adc_tables.count_correct(data, name).values()) for name in data.models} == COUNTS
+    assert {name: tuple(adc.count_correct(data, name).values()) for name in data.models} == COUNTS
 
 
 def test_all_32_cells_of_table_1_are_reproduced() -> None:
@@ -78,15 +79,15 @@ def test_all_81_correlations_of_figure_1_are_reproduced() -> None:
 def test_figure_1_disagrees_where_gaps_differ_from_the_published_ones() -> None:
     data = published_scores()
     other = replace(data, published_gaps=data.published_gaps | {"trigram SLOR": -data.published_gaps["trigram SLOR"]})
-    wrong = [cell for cell in adc_tables.figure_1(other, {}) if cell.table == "Figure 1" and not cell.agrees]
+    wrong = [cell for cell in adc.figure_1(other, {}) if cell.table == "Figure 1" and not cell.agrees]
     assert len(wrong) == 16
     assert all("trigram SLOR" in (cell.row, cell.column) for cell in wrong)
 
 
 def test_figure_1_equals_numpys_correlations_of_the_published_gaps() -> None:
     columns = {"human": "human_judge_delta"}
-    columns |= {f"BERT {size} CoLA": f"bert-{size}_acc_zscore-delta" for size in adc_tables.SIZES}
-    columns |= {f"BERT {size} MLM": f"bert-{size}_mlm_zscore-delta" for size in adc_tables.SIZES}
+    columns |= {f"BERT {size} CoLA": f"bert-{size}_acc_zscore-delta" for size in adc.SIZES}
+    columns |= {f"BERT {size} MLM": f"bert-{size}_mlm_zscore-delta" for size in adc.SIZES}
     columns |= {"trigram SLOR": "slor_zscore-delta", "trigram log-prob": "logProb_zscore-delta"}
     path = "output/li-adger_min_pairs_all_models.csv"
     rows = [
@@ -111,7 +112,7 @@ def test_numbers_that_are_not_reproduced_have_a_reason() -> None:
 def test_three_correlations_have_no_small_p() -> None:
     (cell,) = table_cells("Figure 1, caption")
     assert "3 of 36" in cell.note
-    assert all(f"BERT {size} CoLA with trigram log-prob" in cell.note for size in adc_tables.SIZES)
+    assert all(f"BERT {size} CoLA with trigram log-prob" in cell.note for size in adc.SIZES)
 
 
 def test_every_printed_value_is_in_exactly_one_cell() -> None:
@@ -137,12 +138,12 @@ def test_each_printed_pair_answers_the_question_of_its_table(table: str) -> None
 
 def test_how_many_pairs_answer_the_questions() -> None:
     data = published_scores()
-    counts = [len(adc_tables.find_pairs_against_people(data, data.models[name])) for name in adc_tables.COLA]
+    counts = [len(adc.find_pairs_against_people(data, data.models[name])) for name in adc.COLA]
     assert counts == [61, 58, 59]
     answers = (
-        adc_tables.find_all_against_people(data),
-        adc_tables.find_only_classifiers_right(data),
-        adc_tables.find_only_trigram_right(data),
+        adc.find_all_against_people(data),
+        adc.find_only_classifiers_right(data),
+        adc.find_only_trigram_right(data),
     )
     assert list(map(len, answers)) == [42, 340, 425]
     assert all(pair.human_gap < 0 for pair in answers[0].values())
@@ -157,7 +158,7 @@ def test_the_value_of_table_7_that_differs_is_another_models() -> None:
 def test_the_lines_of_figure_4_pass_through_the_means() -> None:
     ours = {(cell.row, cell.column): cell.ours for cell in table_cells("Figure 4")}
     gaps = published_scores().compute_gaps()
-    for name in (*adc_tables.COLA, *adc_tables.MLM):
+    for name in (*adc.COLA, *adc.MLM):
         slope, intercept = ours[name, "pairs: slope"], ours[name, "pairs: intercept"]
         assert slope * gaps[name].mean() + intercept == pytest.approx(gaps["human"].mean())
         assert ours[name, "pairs: n"] == 2365

@@ -1,30 +1,41 @@
-"""The tables and figures of Vázquez Martínez (2021), in the order of the paper, from its published scores.
+"""The Acceptability Delta Criterion (Vázquez Martínez 2021): every table and figure, from the published scores.
 
 The scores are those of six BERTs and a trigram model on LI-Adger. Each function yields the cells of one table or figure
-(or of those that belong together). Tables 5 and Figures 2 and 3 are of classifiers on CoLA whose predictions are not
-published, so that only the printed values and the counts behind the figures can be shown. Tables 4 and 6 to 8 print
-example pairs: a table is a question about the scores, and every printed pair is looked up in the answer.
+(or of those that belong together), in the order of the paper. Tables 5 and Figures 2 and 3 are of classifiers on CoLA
+whose predictions are not published, so that only the printed values and the counts behind the figures can be shown.
+Tables 4 and 6 to 8 print example pairs: a table is a question about the scores, and every printed pair is looked up in
+the answer. A user's own models are scored and join with rows of their own.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 
 import numpy as np
 
 from acceptability.api.comparison import DiscordantContrast, find_discordant_contrasts
-from acceptability.errors import ScoreError
-from acceptability.measures.correlation import pearson
+from acceptability.api.scoring import ProgressCallback, score
+from acceptability.errors import MeasureError, ScoreError
+from acceptability.measures.correlation import Pearson, pearson
 from acceptability.measures.delta import ADC
 from acceptability.measures.pairs import PairAccuracy
 from acceptability.measures.rows import standardise_scores
-from acceptability.papers.cells import Cell, PublishedValue, PublishedValues, make_cell, read_published_files
+from acceptability.papers import Paper
+from acceptability.papers.cells import (
+    Cell,
+    PublishedValue,
+    PublishedValues,
+    make_cell,
+    read_published_files,
+    read_published_values,
+)
+from acceptability.protocols import Engine, Measure
 from acceptability.suites import load_suite
 from acceptability.text.io import read_dict_rows
-from acceptability.types import Floats, Scores, Sentence, Suite
+from acceptability.types import Floats, Scores, Sentence, Suite, Units
 
 SOURCE = "published scores"
 SIZES = ("base-uncased", "large-uncased", "large-cased")
@@ -438,3 +449,82 @@ def _note_other_berts(data: LiAdgerScores, contrast: str) -> str:
     """Return which BERTs without fine-tuning satisfy the criterion on a pair of Table 8; its caption says none."""
     correct_models = [name for name in MLM if contrast not in _find_only_first_right(data, SLOR, name)]
     return f"; of the six BERTs {', '.join(correct_models)} meet it too" if correct_models else ""
+
+
+def cells(
+    models: Sequence[str] = (), *, engine: str | Engine = "local", progress: ProgressCallback | None = None
+) -> list[Cell]:
+    """Return every number of the paper with ours beside it, and the rows of a user's own models.
+
+    Args:
+        models: Models of the user's own, scored by their default reduction.
+        engine: Where they run.
+        progress: Called with the progress of scoring.
+    """
+    data, values = load_published_scores(), read_published_values("adc")
+    all_cells = [
+        *compute_text_numbers(data, values),
+        *compute_table_1(data, values),
+        *figure_1(data, values),
+        *compute_example_sentences(data, values),
+        *compute_table_4(data, values),
+        *compute_table_5(values),
+        *compute_feature_counts(),
+        *appendix_e(data, values),
+        *compute_printed_pairs(data, values),
+        *figure_4(data, values),
+    ]
+    for model in models:
+        all_cells += compute_user_model_cells(
+            data.suite, score(data.suite, model, engine=engine, progress=progress), model
+        )
+    return all_cells
+
+
+def compute_user_model_cells(suite: Suite, scores: Scores, model: str) -> Iterator[Cell]:
+    """Yield the cells of a user's model under the paper's protocol; a number that is undefined has the reason as note.
+
+    Args:
+        suite: LI-Adger.
+        scores: The model's scores of its sentences.
+        model: The spec of the model, which names its rows.
+    """
+    # The criterion standardises scores over the suite's 4,178 sentences, as the paper does for its BERTs.
+    measures: dict[str, Measure] = {"BLiMP": BLIMP_CRITERION}
+    measures |= {f"ADC {delta}": ADC(delta=delta) for delta in DELTAS}
+    cell_specs: list[tuple[str, str, str, Measure]] = [
+        ("Table 1", model, name, measure) for name, measure in measures.items()
+    ]
+    cell_specs += [("Figure 1", "human", model, _GapCorrelation()), ("Figure 4", model, "sentences: r", Pearson())]
+    for table, row, column, measure in cell_specs:
+        ours, note = _compute_value(suite, scores, measure)
+        yield Cell(table, row, column, None, ours, f"re-scored with {model}", None, note or scores.reduction)
+
+
+def _compute_value(suite: Suite, scores: Scores, measure: Measure) -> tuple[float | None, str]:
+    """Return the value of a measure and no note, or no value and the reason."""
+    try:
+        return measure.value(measure.units(suite, scores)), ""
+    except MeasureError as error:
+        return None, str(error)
+
+
+class _GapCorrelation(ADC):
+    """The correlation of a model's gaps with the human gaps, over the contrasts that the criterion counts."""
+
+    def value(self, units: Units) -> float:
+        """Return Pearson's r of the gaps."""
+        return pearson(units["gap"], units["human_gap"])
+
+
+PAPER = Paper(
+    "Vázquez Martínez (2021), The Acceptability Delta Criterion: every table and figure.",
+    cells,
+    tables=(
+        "Text",
+        *(f"Table {number}" for number in range(1, 9)),
+        *(f"Figure {number}" for number in range(1, 5)),
+        "Figure 1, caption",
+        "Appendix E",
+    ),
+)
