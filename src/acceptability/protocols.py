@@ -73,6 +73,14 @@ class Model(Protocol):
         return None
 
     @property
+    def device_class(self) -> str | None:
+        """The class of device that it computes on, such as "cuda", if it computes in half precision; None otherwise.
+
+        Devices round half precision so differently that their outputs are stored apart.
+        """
+        return None
+
+    @property
     def omits_unknown(self) -> bool:
         """Whether sentences with unknown words have no score, and are left out of results."""
         return False
@@ -122,6 +130,11 @@ class _CompletedModel(Model):
     def is_unknown(self) -> Callable[[str], bool] | None:
         function: Callable[[str], bool] | None = getattr(self.inner, "is_unknown", super().is_unknown)
         return function
+
+    @property
+    def device_class(self) -> str | None:
+        device: str | None = getattr(self.inner, "device_class", super().device_class)
+        return device
 
     @property
     def omits_unknown(self) -> bool:

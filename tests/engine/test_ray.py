@@ -100,6 +100,16 @@ class TestParts:
             with pytest.raises(ModelError, match=f"on the node {socket.gethostname()}: .*{problem}"):
                 list(_deduplicate_answers(iter([answer]), [odd]))
 
+    def test_a_node_with_another_class_of_device_stops_the_run(self, causal_dir: Path) -> None:
+        """In half precision, its outputs would be stored as those of the device of this machine."""
+        asked = _QuerySlice((5,), (Query("The cats sleep."),), frozenset())
+        spec = f"causal:{causal_dir}(dtype='bfloat16')"
+        signature = load_model(spec).signature
+        answer = _ModelWorker(spec, signature, "cuda")({"item": asked})["item"]
+        assert "computes on cpu there, and on cuda here" in answer.problem
+        assert "Add device='cpu' to the spec" in answer.problem
+        assert _ModelWorker(spec, signature, "cpu")({"item": asked})["item"].scores
+
     def test_duplicate_answers_are_dropped_and_missing_ones_are_an_error(self) -> None:
         outputs = load_model("uniform").run(load_model("uniform").encode([Query("A."), Query("B.")]))
         asked = [_QuerySlice((0, 1), (Query("A."), Query("B.")), frozenset())]

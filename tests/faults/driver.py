@@ -72,9 +72,9 @@ def _work(job: dict[str, Any]) -> None:
     notes = os.open(job["notes"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     add = ScoreStore.add
 
-    def noted(self: ScoreStore, model: str, answers: Any) -> None:
+    def noted(self: ScoreStore, model: str, answers: Any, **options: Any) -> None:
         rows = list(answers)
-        add(self, model, rows)
+        add(self, model, rows, **options)
         os.write(notes, b"".join(key for key, _ in rows))
 
     ScoreStore.add = noted  # type: ignore[method-assign]

@@ -11,6 +11,7 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -173,6 +174,26 @@ def test_what_the_configuration_of_a_model_names_is_checked(stranger: Stranger, 
     stranger.refuses("hub", models=["causal:model"])
     adapter.write_text(json.dumps({"base_model_name_or_path": "../../own"}))
     stranger.refuses(str(stranger.own), models=["causal:model"])
+
+
+def test_the_base_model_of_an_adapter_is_checked_too(stranger: Stranger, causal_dir: Path) -> None:
+    """It lies in the folder of the file, but beside the model that the file names, and is opened with it."""
+    from safetensors.numpy import save_file
+
+    shutil.copytree(causal_dir, stranger.folder / "base")
+    (stranger.folder / "model").mkdir()
+    lora = {"peft_type": "LORA", "r": 1, "lora_alpha": 1, "base_model_name_or_path": "../base"}
+    (stranger.folder / "model/adapter_config.json").write_text(json.dumps(lora))
+    prefix = "base_model.model.transformer.h.0.attn.c_proj.lora"
+    factors = {f"{prefix}_A.weight": np.ones((1, 32), np.float32), f"{prefix}_B.weight": np.ones((32, 1), np.float32)}
+    save_file(factors, stranger.folder / "model/adapter_model.safetensors")
+    stranger.accepts(models=["causal:model"])
+    path = stranger.folder / "base/config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"attn_implementation": "kernels-community/x"}))
+    stranger.refuses("hub", models=["causal:model"])
+    # An adapter that names itself, or two that name each other, are no endless loop.
+    (stranger.folder / "base/adapter_config.json").write_text(json.dumps({"base_model_name_or_path": "../model"}))
+    stranger.refuses("hub", models=["causal:model"])
 
 
 def test_the_hash_after_a_model_hides_nothing(stranger: Stranger, causal_dir: Path) -> None:

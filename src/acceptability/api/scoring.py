@@ -474,12 +474,13 @@ def _iter_outputs(
 ) -> Generator[list[tuple[int, ModelOutput]], None, None]:
     """Yield batches of (sentence index, output): first the stored outputs, then those that the model computes."""
     queries = SuiteQueries(suite, region, against_rivals=model_run.model.needs_rival)
-    signature, name = model_run.model.signature, model_run.name
+    signature, device, name = model_run.model.signature, model_run.model.device_class, model_run.name
     # One byte per query, where a set of indices would take dozens.
     is_known = bytearray(len(queries))
     with ScoreStore() as store:
         # Stored outputs do not repeat the text of their query, so the store gets a function that returns it.
-        for query_index, output in store.iter_known(signature, queries.keys, lambda index: queries[index].text):
+        known = store.iter_known(signature, queries.keys, lambda index: queries[index].text, device=device)
+        for query_index, output in known:
             is_known[query_index] = True
             marked = mark_unknown_tokens(output, model_run.model)
             yield [(sentence, marked) for sentence in queries.sentence_indices(query_index)]
@@ -493,7 +494,7 @@ def _iter_outputs(
                 for computed in batches:
                     batch = [(index, mark_unknown_tokens(output, model_run.model)) for index, output in computed]
                     # Stored before they are reduced, so that an error or a killed process loses one batch at most.
-                    store.add(signature, [(queries.keys[index], output) for index, output in batch])
+                    store.add(signature, [(queries.keys[index], output) for index, output in batch], device=device)
                     yield [
                         (sentence, output) for index, output in batch for sentence in queries.sentence_indices(index)
                     ]

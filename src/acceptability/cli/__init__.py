@@ -60,6 +60,7 @@ _PANELS: dict[str, dict[str, str]] = {
         "reductions": "acceptability reductions",
         "recipes": "acceptability recipes",
         "runs": "acceptability runs",
+        "store": "acceptability store forget --older-than 2026-01-31",
         "doctor": "acceptability doctor",
     },
 }

@@ -82,7 +82,7 @@ class Ray:
                 f"the model {model.signature} was given as an object, but the nodes of a cluster load a model by its "
                 "spec. Give a spec such as 'causal:FOLDER', or use the local engine."
             )
-        worker_args = (spec, model.signature)
+        worker_args = (spec, model.signature, model.device_class)
         with _connect_to_cluster(self.address):
             for start in range(0, len(queries), WINDOW):
                 window = range(start, min(start + WINDOW, len(queries)))
@@ -162,9 +162,10 @@ def _cut_slices(queries: Sequence[Query], window: range, is_known: Callable[[int
 class _ModelWorker:
     """A Ray actor that holds the model and scores slices; its errors are answers too."""
 
-    def __init__(self, spec: str, signature: str) -> None:
+    def __init__(self, spec: str, signature: str, device_class: str | None = None) -> None:
         self.spec = spec
         self.signature = signature
+        self.device_class = device_class
 
     @cached_property
     def model(self) -> Model:
@@ -175,6 +176,12 @@ class _ModelWorker:
             raise ModelError(
                 f"{self.spec} is another model there: {model.signature}, expected {self.signature}. "
                 "Every node needs the same files."
+            )
+        # In half precision, outputs are stored under the class of device, which "auto" chooses on each node.
+        if model.device_class != self.device_class:
+            raise ModelError(
+                f"{self.spec} computes on {model.device_class} there, and on {self.device_class} here: in half "
+                f"precision, these give different scores. Add device={model.device_class!r} to the spec."
             )
         return model
 
@@ -191,12 +198,12 @@ class _ModelWorker:
 
 
 def _stream_answers(
-    worker_args: tuple[str, str], slices: list[_QuerySlice], workers: int | None
+    worker_args: tuple[str, str, str | None], slices: list[_QuerySlice], workers: int | None
 ) -> Generator[_SliceAnswer, None, None]:
     """Yield the answers of the workers as they arrive.
 
     Args:
-        worker_args: The spec and the signature of the model.
+        worker_args: The spec, the signature and the class of device of the model.
     """
     import ray.data
     from ray.data.exceptions import ExecutionTimeoutError

@@ -396,12 +396,16 @@ def _confine_location(boundary: TrustBoundary, location: str, *, may_be_hub: boo
     return str(Path(path).expanduser().absolute()) if may_be_hub else path
 
 
-def check_references(boundary: TrustBoundary, folder: Path) -> None:
+def check_references(boundary: TrustBoundary, folder: Path, *, checked: frozenset[Path] = frozenset()) -> None:
     """Raise an error if the files of a model name other files, or another model, outside what may be opened.
 
     Args:
         folder: The folder of the model, or of several; nothing is checked if there is no such folder.
+        checked: The folders that have been checked already.
     """
+    if folder.resolve() in checked:
+        return
+    checked |= {folder.resolve()}
     for file in sorted(path for pattern in _REFERRING_FILES for path in folder.expanduser().rglob(pattern)):
         try:
             texts = set(_iter_texts(json.loads(file.read_text(encoding="utf-8"))))
@@ -409,11 +413,14 @@ def check_references(boundary: TrustBoundary, folder: Path) -> None:
         except (OSError, ValueError, RecursionError):
             continue
         for key, value in sorted(texts):
-            _check_reference(boundary, file, key, value)
+            for path in _check_reference(boundary, file, key, value):
+                # The base model of an adapter is opened, with what its own files name.
+                if key == _BASE_MODEL and path.is_dir():
+                    check_references(boundary, path, checked=checked)
 
 
-def _check_reference(boundary: TrustBoundary, file: Path, key: str, value: str) -> None:
-    """Raise an error for a text in a file of a model that names what may not be opened."""
+def _check_reference(boundary: TrustBoundary, file: Path, key: str, value: str) -> list[Path]:
+    """Return the paths that a text in a file of a model names; raise an error for one that may not be opened."""
     # Some libraries open a name as it is, in the current folder.
     paths = (str(file.parent / value), value)
     # A text under any key may be a path. Folders are left out, unless the key says that it is one: "." is a token.
@@ -422,9 +429,12 @@ def _check_reference(boundary: TrustBoundary, file: Path, key: str, value: str) 
     # Authors leave the paths of their own machines behind, which do no harm where there is no such file.
     for path in found:
         boundary.check_path(path)
-    # A base model is opened as it is written, from the current folder: beside the file there may be a decoy.
-    if (key == _BASE_MODEL and value not in found) or (key in _KERNEL_KEYS and "/" in value):
+    # A base model is opened beside the file or from the current folder, but only if there is one: of any other name,
+    # also that of a folder without a model, it comes from the Hub.
+    is_base_here = any((Path(path) / "config.json").is_file() for path in found)
+    if (key == _BASE_MODEL and not is_base_here) or (key in _KERNEL_KEYS and "/" in value):
         boundary.require(f"{value}, which {file} names,", HUB)
+    return [Path(path) for path in found]
 
 
 def _iter_texts(content: object, key: str = "") -> Iterator[tuple[str, str]]:

@@ -470,14 +470,16 @@ def read_stored_tokens(
     tokens_by_model: dict[str, dict[str, list[SurprisalSpan]]] = {}
     with ScoreStore() as store:
         # The longest first: the signature of one model may be a prefix of another's.
-        stored_signatures = sorted(store.count_answers(), key=len, reverse=True)
+        keys = sorted(
+            (key for key in store.list_keys() if key.is_current), key=lambda key: len(key.model), reverse=True
+        )
         for name, signature in models.items():
-            stored_signature = next(
-                (stored for stored in stored_signatures if signature.startswith(f"{stored}.")), None
-            )
-            if stored_signature is None:
+            key = next((key for key in keys if signature.startswith(f"{key.model}.")), None)
+            if key is None:
                 continue
-            stored_outputs = store.iter_known(stored_signature, queries.keys, lambda index: queries[index].text)
+            stored_outputs = store.iter_known(
+                key.model, queries.keys, lambda index: queries[index].text, device=key.device
+            )
             tokens_by_model[name] = dict(_iterate_sentence_tokens(sub_suite, queries, stored_outputs))
     return {name: tokens for name, tokens in tokens_by_model.items() if tokens}
 

@@ -1,10 +1,11 @@
 """The file format of the store: its tables, its blocks of outputs, its version, its lock and its errors.
 
-A store is an SQLite file with two tables. ``model`` has a row for each model, with its signature and the number of its
-blocks; ``block`` has a row for each batch of outputs. Damage is always noticed: a block carries a checksum over its
-outputs, their query keys and the signature of the model; a row of ``model`` has a checksum of its own (its seal); and
-the number of blocks shows when one is missing. The version stands in the file twice, so that a flipped bit does not
-pass for a newer version.
+A store is an SQLite file with two tables. ``model`` has a row for each model, with its store key (its signature, for
+most) and the number of its blocks; ``block`` has a row for each batch of outputs, with the time at which it was stored.
+Damage is always noticed: a block carries a checksum over its outputs, their query keys and the key of the model; a row
+of ``model`` has a checksum of its own (its seal); and the number of blocks shows when one is missing. The version
+stands in the file twice, so that a flipped bit does not pass for a newer version. Only the times are without a
+checksum: no score depends on them.
 
 ``scores.py`` uses the functions below. Those come in this order: version and tables, transactions, rows, the encoding
 of blocks, errors and retries, creating and opening the file, and the lock.
@@ -31,8 +32,10 @@ import numpy as np
 from acceptability.errors import StoreError
 from acceptability.types import LabelScores, ModelOutput, TokenScores
 
-VERSION = 3
-"""The version of the file format."""
+VERSION = 4
+"""The version of the file format. Version 3, which is the same without the times, is upgraded when it is opened."""
+
+_UPGRADABLE_VERSION = 3
 
 PAGE_BYTES = 4096
 """The size of a page in SQLite files, which is SQLite's default."""
@@ -48,7 +51,8 @@ CREATE TABLE model (
     number INTEGER PRIMARY KEY, signature TEXT NOT NULL, blocks INTEGER NOT NULL, seal INTEGER NOT NULL
 );
 CREATE TABLE block (
-    number INTEGER PRIMARY KEY, model INTEGER NOT NULL REFERENCES model, keys BLOB NOT NULL, answers BLOB NOT NULL
+    number INTEGER PRIMARY KEY, model INTEGER NOT NULL REFERENCES model, keys BLOB NOT NULL, answers BLOB NOT NULL,
+    stored_at INTEGER
 );
 CREATE INDEX block_of_model ON block (model)
 """
@@ -60,7 +64,7 @@ class ModelRecord:
 
     Args:
         number: Its primary key; models are numbered from 1 without gaps.
-        signature: The signature of the model.
+        signature: The store key of the model, which is its signature for most models.
         blocks: The number of blocks that hold its outputs.
     """
 
@@ -85,10 +89,11 @@ def read_version(database: sqlite3.Connection, path: Path) -> int:
     )
     # A file without an application id is empty, of a version before the ids, or another program's. Those with a version
     # are refused and not moved aside: they may hold weeks of scoring, or another program's data.
-    if mark == 0 and 0 < number < VERSION:
+    if mark == 0 and 0 < number < _UPGRADABLE_VERSION:
         raise StoreError(
-            f"{path} has the old format {number}, and this version of acceptability reads only {VERSION}. Nothing was "
-            "changed: rename the file and its sentences are scored again, or name another folder in ACCEPTABILITY_HOME."
+            f"{path} has the old format {number}, and this version of acceptability reads only {_UPGRADABLE_VERSION} "
+            f"and {VERSION}. Nothing was changed: rename the file and its sentences are scored again, or name another "
+            "folder in ACCEPTABILITY_HOME."
         )
     if number == mark == 0:
         if database.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
@@ -109,6 +114,21 @@ def create_tables(database: sqlite3.Connection) -> None:
     # Statement by statement: executescript would commit the transaction first.
     for statement in _SCHEMA.split(";"):
         database.execute(statement)
+    _write_version(database)
+
+
+def _upgrade_tables(database: sqlite3.Connection) -> None:
+    """Turn a store of version 3 into one of the present version. The caller is in a transaction.
+
+    When its blocks were stored is unknown. A process of the version before that has it open can go on: it writes blocks
+    without a time.
+    """
+    database.execute("ALTER TABLE block ADD COLUMN stored_at INTEGER")
+    _write_version(database)
+
+
+def _write_version(database: sqlite3.Connection) -> None:
+    """Write the version to both of its places."""
     database.execute(f"PRAGMA application_id = {_APPLICATION_ID + VERSION}")
     database.execute(f"PRAGMA user_version = {VERSION}")
 
@@ -145,26 +165,56 @@ def read_models(database: sqlite3.Connection) -> dict[str, ModelRecord]:
     return records
 
 
-def insert_block(database: sqlite3.Connection, model: str, keys: bytes, block: bytes) -> None:
+def insert_block(
+    database: sqlite3.Connection, model: str, keys: bytes, block: bytes, stored_at: int | None = None
+) -> None:
     """Add a block to a model, which is added too if it is new. The caller is in a transaction.
 
     Args:
-        model: The signature of the model.
+        model: The store key of the model.
         keys: The keys of the queries, concatenated.
         block: Their outputs, from ``encode_block``.
+        stored_at: When they were stored, in seconds since 1970; None if that is unknown.
     """
     # Read anew for each block: another process may have added models or blocks since the last one.
     records = read_models(database)
     before = records.get(model, ModelRecord(len(records) + 1, model, 0))
     after = ModelRecord(before.number, model, before.blocks + 1)
     database.execute(
-        "INSERT INTO block (model, keys, answers) VALUES (?, ?, ?)",
-        (after.number, keys, block),
+        "INSERT INTO block (model, keys, answers, stored_at) VALUES (?, ?, ?, ?)",
+        (after.number, keys, block, stored_at),
     )
+    _write_model(database, after)
+
+
+def _write_model(database: sqlite3.Connection, record: ModelRecord) -> None:
+    """Write a row of the table ``model``, in place of the one that has its number, if there is one."""
     database.execute(
         "INSERT OR REPLACE INTO model (number, signature, blocks, seal) VALUES (?, ?, ?, ?)",
-        (after.number, model, after.blocks, after.checksum),
+        (record.number, record.signature, record.blocks, record.checksum),
     )
+
+
+def delete_blocks(database: sqlite3.Connection, numbers_by_model: Mapping[str, Sequence[int]]) -> None:
+    """Delete blocks, and the models that have no other. The caller is in a transaction, and alone in the store.
+
+    Args:
+        numbers_by_model: The numbers of the blocks, by the store key of their model.
+    """
+    # Subtracted from the number of blocks that were written, and not counted anew: a lost block stays noticeable.
+    kept = [
+        ModelRecord(record.number, key, record.blocks - len(numbers_by_model.get(key, ())))
+        for key, record in read_models(database).items()
+    ]
+    for numbers in numbers_by_model.values():
+        database.executemany("DELETE FROM block WHERE number = ?", [(number,) for number in numbers])
+    database.execute("DELETE FROM model")
+    # Without gaps again, since a gap means a lost row. Upwards, so that each number is free before it is given.
+    remaining = sorted((record for record in kept if record.blocks > 0), key=lambda record: record.number)
+    for number, record in enumerate(remaining, start=1):
+        if number != record.number:
+            database.execute("UPDATE block SET model = ? WHERE model = ?", (number, record.number))
+        _write_model(database, ModelRecord(number, record.signature, record.blocks))
 
 
 # A block is: the checksum (CRC-32) of the query keys and of all that follows, a letter for its kind, the number of
@@ -424,10 +474,10 @@ def open_database(path: Path) -> sqlite3.Connection:
 
 
 def _prepare(database: sqlite3.Connection, path: Path) -> None:
-    """Check the version, set the pragmas, and create the tables in an empty file."""
+    """Check the version, set the pragmas, create the tables in an empty file, and upgrade those of version 3."""
     # Before the pragmas, which write to the file: a file of another program or version must stay as it is.
     with transaction(database, "DEFERRED"):
-        is_empty = read_version(database, path) == 0
+        version = read_version(database, path)
     # With a write-ahead log, readers and a writer do not block each other, and a batch is one append.
     database.execute("PRAGMA journal_mode = WAL")
     # Not forced to disk at every commit. A loss of power may cost the last batches, which are scored again, but cannot
@@ -436,11 +486,14 @@ def _prepare(database: sqlite3.Connection, path: Path) -> None:
     # The log is copied into the file once it has 16,384 pages, or 64 MB. At SQLite's default of 1,000 pages, that would
     # happen at nearly every batch of a GPU.
     database.execute("PRAGMA wal_autocheckpoint = 16384")
-    if is_empty:
+    if version < VERSION:
         with transaction(database):
-            # Checked again under the write lock, since another process may have created the tables meanwhile.
-            if read_version(database, path) == 0:
+            # Checked again under the write lock: another process may have created or upgraded the tables meanwhile.
+            version = read_version(database, path)
+            if version == 0:
                 create_tables(database)
+            elif version < VERSION:
+                _upgrade_tables(database)
 
 
 _LOCK_TIMEOUT_S = 10.0
@@ -451,8 +504,13 @@ def lock_shared(path: Path) -> BinaryIO:
     return _lock(path, exclusive=False)
 
 
-def lock_exclusive(path: Path) -> BinaryIO:
-    """Return the lock of the process that checks and repairs a store, without any other; closing it releases it."""
+def lock_exclusive(path: Path, found: str, advice: str) -> BinaryIO:
+    """Return the lock of the process that repairs a store, or deletes from it; closing it releases it.
+
+    Args:
+        found: What makes it necessary, for the error if another process uses the store.
+        advice: What the user gains when he gives the command again.
+    """
     # Not waited for indefinitely: a command in another terminal may use the store for days.
     deadline = time.monotonic() + _LOCK_TIMEOUT_S
     while True:
@@ -461,8 +519,8 @@ def lock_exclusive(path: Path) -> BinaryIO:
         except BlockingIOError:
             if time.monotonic() > deadline:
                 raise StoreError(
-                    f"the store {path} seems damaged, and another process uses it. Nothing was changed: "
-                    "give the command again when that has ended, and the store is checked and repaired."
+                    f"the store {path} {found}, and another process uses it. Nothing was changed: "
+                    f"give the command again when that has ended, and {advice}."
                 ) from None
         time.sleep(0.05)
 

@@ -47,8 +47,8 @@ _RECOVERING, _BROKEN = ".recovering-", ".broken-"
 # Row numbers are tried one by one where a table cannot be scanned. After so many misses in a row, it has ended.
 _MAX_MISSING = 1000
 
-StoredBlock = tuple[str, bytes, bytes]
-"""The signature of a model, the keys of its queries, and the block of their outputs."""
+StoredBlock = tuple[str, bytes, bytes, int | None]
+"""The store key of a model, the keys of its queries, the block of their outputs, and when it was stored."""
 
 
 def find_unfinished_recovery(path: Path) -> Path | None:
@@ -59,7 +59,7 @@ def find_unfinished_recovery(path: Path) -> Path | None:
 
 def recover_store(path: Path) -> None:
     """Move a store aside and copy its intact blocks, if it is damaged when nobody else uses it."""
-    with lock_exclusive(path):
+    with lock_exclusive(path, "seems damaged", "the store is checked and repaired"):
         draft = find_unfinished_recovery(path)
         damage = INTERRUPTED if draft else find_damage(path)
         # Several processes may notice the damage. The first to get the lock repairs it, and the others find a new file.
@@ -130,7 +130,8 @@ def _recover_blocks(broken: Path, draft: Path) -> int:
         create_tables(new)
         if copied := _copy_blocks(broken, new):
             return copied
-        # Nothing could be read. Perhaps only the first page is damaged, on which all others depend.
+        # Nothing could be read. Perhaps only the first page is damaged, on which all others depend. Or the file is of
+        # version 3, and was not upgraded because its version is damaged: then the new schema adds the column of times.
         with TemporaryDirectory(dir=broken.parent, prefix=".recovering-") as folder:
             return _copy_blocks(_copy_with_new_header(broken, Path(folder)), new)
 
@@ -168,13 +169,13 @@ def _copy_with_new_header(broken: Path, folder: Path) -> Path:
 def _iter_blocks(broken: Path) -> Iterator[StoredBlock]:
     """Yield the intact blocks of a damaged file."""
     with suppress(sqlite3.Error), closing(_open_damaged(broken)) as old:
-        for _, keys, block in _iter_readable_rows(old, "block", "number, keys, answers"):
+        for _, keys, block, stored_at in _iter_readable_rows(old, "block", "number, keys, answers, stored_at"):
             # Types are checked too: SQLite returns whatever the damaged row claims to hold. The table of models is not
             # needed, since an intact block names its model.
             if isinstance(keys, bytes) and isinstance(block, bytes) and is_intact(block, keys):
                 owner = read_owner(block)
                 if owner is not None:
-                    yield owner, keys, block
+                    yield owner, keys, block, stored_at if isinstance(stored_at, int) else None
 
 
 def _open_damaged(broken: Path) -> sqlite3.Connection:

@@ -1,9 +1,10 @@
 """Saved runs: the results of a command in a folder of their own, as JSON and CSV.
 
-``ACCEPTABILITY_HOME/runs/ID/`` holds ``run.json`` (the command line, the time, the version, the signatures, and the
-inputs of a run: suites, models and files of scores), ``results`` and ``units`` (the rows that the results are
-computed from), and the sentences and contrasts of a user's own suites, ``suite-1.json.gz`` and so on. Suites of the
-catalog are kept by their names and hashes, since anybody can load them again.
+``ACCEPTABILITY_HOME/runs/ID/`` holds ``run.json`` (the command line, the time, the versions of this package and of
+those that compute, the signatures, and the inputs of a run: suites, models and files of scores), ``results`` and
+``units`` (the rows that the results are computed from), and the sentences and contrasts of a user's own suites,
+``suite-1.json.gz`` and so on. Suites of the catalog are kept by their names and hashes, since anybody can load them
+again.
 """
 
 from __future__ import annotations
@@ -16,19 +17,25 @@ import secrets
 import shutil
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, TextIO
 
 from acceptability import __version__
 from acceptability.errors import AcceptabilityError, StoreError, SuiteError
+from acceptability.models.hf.loading import get_default_device
 from acceptability.paths import home_folder
+from acceptability.store.scores import SCORING_VERSION
 from acceptability.suites import is_catalog_name, load_suite
 from acceptability.types import Contrast, Result, Sentence, Suite, Tags, Units, split_part_name
 
 RunRow = Mapping[str, object]
 
+# The packages whose versions can change a score in the last digits, or more.
+_COMPUTING_PACKAGES = ("torch", "transformers", "tokenizers")
 # Far above any suite, and below what fills the memory: a folder of a run may come from somebody else.
 _MAX_SUITE_BYTES = 1 << 30
 # What reading and unpacking raise if a file holds something else than a suite.
@@ -76,6 +83,9 @@ class SavedRun:
         signatures: Their signatures.
         inputs: What the command was given: ``folder``, the current folder, ``suites``, ``models``, ``files`` and
             ``columns``; empty for a run of the version before.
+        environment: What computed the results: ``scoring``, the scoring version, ``device``, the class of device that a
+            network takes by default, None if none was run, and ``packages``, the versions of PyTorch and others that
+            are installed; empty for a run of the version before.
     """
 
     id: str
@@ -86,6 +96,7 @@ class SavedRun:
     results: int
     signatures: tuple[str, ...]
     inputs: Mapping[str, Any] = field(default_factory=dict)
+    environment: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def folder(self) -> Path:
@@ -123,7 +134,10 @@ def save_run(
     made = now.isoformat(timespec="seconds")
     own_suites = _number_own_suites(inputs.suites)
     described = _describe_inputs(inputs, own_suites)
-    run = SavedRun(name, command, arguments, made, __version__, len(rows), tuple(signatures), described)
+    run = SavedRun(
+        *(name, command, arguments, made, __version__, len(rows), tuple(signatures), described),
+        environment=_describe_environment(),
+    )
     # Written under a hidden name and then renamed, so that a killed command leaves no half run that others would list.
     draft = runs_folder() / f".{name}.{os.getpid()}"
     try:
@@ -142,6 +156,16 @@ def save_run(
             "written to and has space, or name another in ACCEPTABILITY_HOME."
         ) from error
     return run
+
+
+def _describe_environment() -> dict[str, Any]:
+    """Return what computes scores here: scoring version, device and versions of packages, without importing these."""
+    packages = {}
+    for package in _COMPUTING_PACKAGES:
+        # Not installed: the results are of models that do not need it.
+        with suppress(PackageNotFoundError):
+            packages[package] = version(package)
+    return {"scoring": SCORING_VERSION, "device": get_default_device(), "packages": packages}
 
 
 def list_saved_runs() -> tuple[list[SavedRun], list[str]]:

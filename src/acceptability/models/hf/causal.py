@@ -36,6 +36,7 @@ from acceptability.models.hf.loading import (
     find_checkpoint,
     find_target_tokens,
     find_unknown_tokens,
+    get_device_class,
     get_token_budget,
     to_query_span,
     validate_dtype,
@@ -123,6 +124,11 @@ class Causal(Model):
         )
 
     @property
+    def device_class(self) -> str | None:
+        """The class of device, if the network is in half precision."""
+        return get_device_class(self.dtype, self.device)
+
+    @property
     def bos(self) -> str | None:
         """The start token, or None if the first token is not scored."""
         if self.preset == "minicons":
@@ -132,7 +138,7 @@ class Causal(Model):
         # Cached beside the store: a signature then needs no tokenizer, which takes longer to load than stored scores.
         fact, names = ("prefix", ("bos_token", "eos_token")) if self.preset else ("bos", ("bos_token",))
         tokens = (getattr(self.files.tokenizer, name) for name in names)
-        token = get_cached_fact(self.files.version, fact, lambda: next(filter(None, tokens), None))
+        token = get_cached_fact(self.files.content_hash, fact, lambda: next(filter(None, tokens), None))
         return token if isinstance(token, str) else None
 
     @property
@@ -329,6 +335,7 @@ def open_model(
     spaces: str = "leading",
     dtype: str = "float32",
     device: str = "auto",
+    adapter: str | None = None,
     allow_pickle: bool = False,
     trust_remote_code: bool = False,
 ) -> Causal:
@@ -340,7 +347,9 @@ def open_model(
         if bos != "auto" or eos:
             raise ModelError(f"causal: preset={preset!r} says how a text is framed; leave out bos and eos")
     validate_choice("spaces", spaces, ("leading", "trailing"))
-    files = find_checkpoint("causal", location, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
+    files = find_checkpoint(
+        "causal", location, adapter=adapter, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code
+    )
     return Causal(files, bos, validate_bool("eos", eos), validate_dtype(dtype), device, preset, spaces)
 
 

@@ -17,6 +17,7 @@ from acceptability.models.hf.loading import (
     check_length,
     convert_out_of_memory,
     find_checkpoint,
+    get_device_class,
     pad_rows,
     validate_dtype,
 )
@@ -62,6 +63,11 @@ class Classifier(Model):
         """The files and the options that change a forward pass."""
         options = {"acceptable": self.acceptable, "dtype": self.dtype}
         return format_spec(f"classifier:{self.files.signature}", {**options, **self.files.options})
+
+    @property
+    def device_class(self) -> str | None:
+        """The class of device, if the network is in half precision."""
+        return get_device_class(self.dtype, self.device)
 
     @locked_cached_property
     def net(self) -> Any:
@@ -135,6 +141,7 @@ def open_model(
     acceptable: int = 1,
     dtype: str = "float32",
     device: str = "auto",
+    adapter: str | None = None,
     allow_pickle: bool = False,
     trust_remote_code: bool = False,
 ) -> Classifier | SentenceClassifier:
@@ -151,7 +158,9 @@ def open_model(
                 f"classifier:{location} was trained here: 1 means acceptable, and it computes in float32 only"
             )
         return open_sentence_classifier(folder, device=device)
-    files = find_checkpoint("classifier", location, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
+    files = find_checkpoint(
+        "classifier", location, adapter=adapter, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code
+    )
     return Classifier(files, acceptable, validate_dtype(dtype), device)
 
 

@@ -13,14 +13,23 @@ from __future__ import annotations
 import logging
 import os
 import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from acceptability.errors import MissingExtra, ModelError, OutOfMemory, QueryError, first_error_line
 from acceptability.models.files import hash_files, is_importable, locked_cached_property, validate_bool, validate_choice
+from acceptability.models.hf.adapters import (
+    ADAPTER_CONFIG_FILE,
+    ADAPTER_WEIGHTS_FILE,
+    Adapter,
+    add_base_version,
+    find_adapter,
+    hide_adapter,
+)
 from acceptability.types import Query
 
 _log = logging.getLogger(__name__)
@@ -32,6 +41,7 @@ _CODE_PATTERN = "*.py"
 # A token list by id has as many entries as the highest id, so a damaged id near 2^32 would fill the memory. Real
 # vocabularies have gaps, but far smaller ones.
 _MAX_ID_TO_SIZE_RATIO = 1000
+_CONFIG_FILE = "config.json"
 _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?\Z")
 # RoBERTa and its relatives count positions from the padding id + 1, so that many position embeddings are never used and
 # the longest text is shorter than the config says.
@@ -66,6 +76,7 @@ class Checkpoint:
         folder: The folder that holds the files.
         gguf: The name of the GGUF file within it, if the weights are in one.
         trust: What the files may do.
+        adapter: The adapter that is merged into the weights, if there is one. It may lie in another folder than these.
     """
 
     name: str
@@ -73,6 +84,7 @@ class Checkpoint:
     folder: Path
     gguf: str | None
     trust: TrustSettings
+    adapter: Adapter | None = None
 
     @property
     def signature(self) -> str:
@@ -80,18 +92,27 @@ class Checkpoint:
         return f"{self.name}@{self.version}"
 
     @property
-    def options(self) -> dict[str, bool]:
-        """The options that belong in a signature: whether code that comes with the files computes the scores."""
-        return {"trust_remote_code": True} if self.trust.code else {}
+    def options(self) -> dict[str, bool | str]:
+        """The options that belong in a signature: the adapter, and whether code of the files computes the scores."""
+        adapter: dict[str, bool | str] = {"adapter": self.adapter.version} if self.adapter else {}
+        return adapter | ({"trust_remote_code": True} if self.trust.code else {})
+
+    @property
+    def content_hash(self) -> str:
+        """The commit or hash of all that is loaded, an adapter and its base model included."""
+        return f"{self.version}-{self.adapter.version}" if self.adapter else self.version
 
     @locked_cached_property
     def tokenizer(self) -> Any:
         """The fast tokenizer, which gives the character offsets of tokens."""
         from transformers import AutoTokenizer
 
-        if not self.gguf and not any(path for pattern in _TOKENIZER_PATTERNS for path in self.folder.glob(pattern)):
-            raise ModelError(f"{self.name} has no tokenizer in {self.folder}; copy the files of its tokenizer there")
-        tokenizer = self._load_pretrained(AutoTokenizer.from_pretrained)
+        # An adapter may bring the tokenizer that it was trained with.
+        folders = [self.adapter.folder, self.folder] if self.adapter else [self.folder]
+        folder = next(filter(_has_tokenizer, folders), self.folder)
+        if not self.gguf and not _has_tokenizer(folder):
+            raise ModelError(f"{self.name} has no tokenizer in {folder}; copy the files of its tokenizer there")
+        tokenizer = self._load_pretrained(AutoTokenizer.from_pretrained, folder)
         if not tokenizer.is_fast:
             raise ModelError(
                 f"{self.name} has only a slow tokenizer, which gives no character offsets of tokens. "
@@ -139,7 +160,7 @@ class Checkpoint:
         """The checkpoint's configuration: its architecture and sizes."""
         from transformers import AutoConfig
 
-        return self._load_pretrained(AutoConfig.from_pretrained)
+        return self._load_pretrained(AutoConfig.from_pretrained, self.folder)
 
     def load_net(self, auto_class: str, *, dtype: str, device: str) -> Any:
         """Return the network with its weights, on a device and in evaluation mode.
@@ -153,18 +174,20 @@ class Checkpoint:
         import transformers
 
         opener = getattr(transformers, auto_class).from_pretrained
-        net, info = self._load_pretrained(
-            opener, dtype=getattr(torch, dtype), use_safetensors=self._use_safetensors, output_loading_info=True
-        )
+        options = {"use_safetensors": self._use_safetensors, "output_loading_info": True}
+        with hide_adapter(self.folder) as folder:
+            net, info = self._load_pretrained(opener, folder, dtype=getattr(torch, dtype), **options)
         # transformers fills missing weights with random numbers and only warns: a masked model that is loaded as a
         # classifier would score at random.
-        missing = sorted(info["missing_keys"])
+        missing = sorted(name for name in info["missing_keys"] if not (self.adapter and self.adapter.replaces(name)))
         if missing:
             raise ModelError(
                 f"{self.name} has no weights for {', '.join(missing[:3])}"
                 f"{' and others' if len(missing) > 3 else ''}: it was not trained as {auto_class}, "
                 "and random weights would give random scores."
             )
+        if self.adapter:
+            net = self.adapter.merge_into(net)
         target_device = select_device(device)
         configure_runtime(target_device)
         return net.to(target_device).eval()
@@ -184,12 +207,12 @@ class Checkpoint:
         """True if weights in pickle files must not be read; None leaves the choice of files to transformers."""
         return None if self.trust.pickle or self.gguf else True
 
-    def _load_pretrained(self, opener: Callable[..., Any], **options: Any) -> Any:
-        """Return what a ``from_pretrained`` of transformers reads from the folder, without access to the network."""
+    def _load_pretrained(self, opener: Callable[..., Any], folder: Path, **options: Any) -> Any:
+        """Return what a ``from_pretrained`` of transformers reads from a folder, without access to the network."""
         try:
             if self.gguf:
                 options["gguf_file"] = self.gguf
-            return opener(self.folder, local_files_only=True, trust_remote_code=self.trust.code, **options)
+            return opener(folder, local_files_only=True, trust_remote_code=self.trust.code, **options)
         # Damaged files make the libraries that read them raise almost anything: JSON, tensor, index and type errors.
         except Exception as error:
             if not self.trust.code and "trust_remote_code" in str(error):
@@ -203,18 +226,41 @@ class Checkpoint:
             ) from error
 
 
+def _has_tokenizer(folder: Path) -> bool:
+    return any(path for pattern in _TOKENIZER_PATTERNS for path in folder.glob(pattern))
+
+
 def find_checkpoint(
-    kind: str, location: str, *, allow_pickle: bool = False, trust_remote_code: bool = False
+    kind: str,
+    location: str,
+    *,
+    adapter: str | None = None,
+    allow_pickle: bool = False,
+    trust_remote_code: bool = False,
 ) -> Checkpoint:
     """Return the checkpoint at a location.
 
     Args:
         kind: The kind of model, such as ``causal``, for messages.
         location: A folder, a GGUF file, or ``owner/name@revision`` on the Hub. A folder or file may be followed by
-            ``@`` and its content hash, as in a signature.
+            ``@`` and its content hash, as in a signature. A folder with an adapter may hold its base model too, or
+            name it.
+        adapter: The hash that the adapter at this location must have, as in a signature; None for any, or none.
         allow_pickle: Whether weights may be read from pickle files.
         trust_remote_code: Whether Python code that comes with the checkpoint may run.
     """
+    checkpoint = _find_checkpoint(kind, location, allow_pickle, trust_remote_code)
+    if adapter is not None and (checkpoint.adapter is None or checkpoint.adapter.version != adapter):
+        found = f"an adapter with the hash {checkpoint.adapter.version}" if checkpoint.adapter else "no adapter"
+        raise ModelError(
+            f"{kind}:{location} has {found}, not {adapter!r}: it is another model. The option names the hash of the "
+            "adapter, as a signature does; an adapter is applied by opening its own folder"
+        )
+    return checkpoint
+
+
+def _find_checkpoint(kind: str, location: str, allow_pickle: bool, trust_remote_code: bool) -> Checkpoint:
+    """Return the checkpoint at a location; the arguments are those of ``find_checkpoint``."""
     if not location:
         raise ModelError(f"{kind}: which model? Write {kind}:FOLDER or {kind}:HUB_ID")
     validate_bool("allow_pickle", allow_pickle)
@@ -230,7 +276,7 @@ def find_checkpoint(
         return _find_local_checkpoint(kind, path, trust)
     bare, at, version = location.rpartition("@")
     if at and (Path(bare).is_dir() or bare.endswith(".gguf")):
-        pinned = find_checkpoint(kind, bare, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
+        pinned = _find_checkpoint(kind, bare, allow_pickle, trust_remote_code)
         if pinned.version != version:
             raise ModelError(f"{bare} has the content hash {pinned.version}, not {version}: it is another model")
         return pinned
@@ -241,24 +287,70 @@ def find_checkpoint(
 
 
 def _find_local_checkpoint(kind: str, folder: Path, trust: TrustSettings) -> Checkpoint:
-    """Return the checkpoint in a folder."""
-    if not (folder / "config.json").is_file():
+    """Return the checkpoint in a folder, with the adapter that lies there."""
+    name, adapter = folder.resolve().name, find_adapter(folder)
+    if adapter is not None:
+        adapter.require_loader(f"{kind}:{folder}")
+    if adapter is None or (folder / _CONFIG_FILE).is_file():
+        return replace(_find_base_checkpoint(kind, folder, trust), adapter=adapter)
+    base = _find_named_base(kind, adapter, trust)
+    version = hash_files([*_list_texts(folder, trust), folder / ADAPTER_WEIGHTS_FILE])
+    return replace(base, name=name, version=version, adapter=add_base_version(adapter, base.signature))
+
+
+def _find_base_checkpoint(kind: str, folder: Path, trust: TrustSettings) -> Checkpoint:
+    """Return the checkpoint in a folder, without the adapter that may lie there."""
+    if not (folder / _CONFIG_FILE).is_file():
         raise ModelError(f"{folder} is not a model of transformers: it has no config.json")
-    weights = list(folder.glob(_SAFETENSORS_PATTERN)) or (list(folder.glob(_PICKLE_PATTERN)) if trust.pickle else [])
+    weights = _list_weights(folder, trust)
     if not weights:
         advice = _advise_on_pickle(f"{kind}:{folder}") if any(folder.glob(_PICKLE_PATTERN)) else ""
         raise ModelError(f"{folder} has no *.safetensors weights.{advice}")
-    texts = [
-        path for pattern in (*_TEXT_PATTERNS, *([_CODE_PATTERN] if trust.code else [])) for path in folder.glob(pattern)
-    ]
     _warn_of_trusted_files(folder, trust)
+    # The adapter's files are part of the hash too, as any others of these names are.
+    files = {*_list_texts(folder, trust), *weights, *folder.glob(_SAFETENSORS_PATTERN)}
+    return Checkpoint(folder.resolve().name, hash_files(sorted(files)), folder, None, trust)
+
+
+def _list_texts(folder: Path, trust: TrustSettings) -> list[Path]:
+    """Return the configuration and tokenizer files in a folder, and the code if it may run."""
     # Its code is part of the hash if it may run, since it then decides what the scores are.
-    return Checkpoint(folder.resolve().name, hash_files([*texts, *weights]), folder, None, trust)
+    patterns = (*_TEXT_PATTERNS, *([_CODE_PATTERN] if trust.code else []))
+    return [path for pattern in patterns for path in folder.glob(pattern)]
+
+
+def _list_weights(folder: Path, trust: TrustSettings) -> list[Path]:
+    """Return the files with weights in a folder, without those of an adapter."""
+    safetensors = [path for path in folder.glob(_SAFETENSORS_PATTERN) if path.name != ADAPTER_WEIGHTS_FILE]
+    return safetensors or (list(folder.glob(_PICKLE_PATTERN)) if trust.pickle else [])
+
+
+def _find_named_base(kind: str, adapter: Adapter, trust: TrustSettings) -> Checkpoint:
+    """Return the base model that the configuration of an adapter names: a folder, or an id on the Hub."""
+    file = adapter.folder / ADAPTER_CONFIG_FILE
+    name, revision = (adapter.config.get(key) for key in ("base_model_name_or_path", "revision"))
+    if not isinstance(name, str) or not name or not isinstance(revision, str | None):
+        raise ModelError(f"{file} names no base model: write its folder as base_model_name_or_path")
+    # Beside the adapter first, so that both can be moved together.
+    for folder in (adapter.folder / name, Path(name)):
+        if (folder / _CONFIG_FILE).is_file():
+            base = _find_base_checkpoint(kind, folder, trust)
+            break
+    else:
+        if not _HUB_ID.match(name):
+            raise ModelError(
+                f"{file} names the base model {name!r}, and no model is there: write its folder as "
+                "base_model_name_or_path"
+            )
+        base = _find_hub_checkpoint(kind, name, revision, trust)
+    if base.adapter or (base.folder / ADAPTER_CONFIG_FILE).is_file():
+        raise ModelError(f"{file} names the base model {name!r}, which has an adapter of its own: merge that first")
+    return base
 
 
 def _warn_of_trusted_files(folder: Path, trust: TrustSettings) -> None:
     """Log that weights are read from pickle files, or that code of the checkpoint is run."""
-    if trust.pickle and not any(folder.glob(_SAFETENSORS_PATTERN)):
+    if trust.pickle and not _list_weights(folder, TrustSettings()):
         _log.warning("%s: its weights are pickle files; PyTorch reads only tensors from them, and runs no code", folder)
     if trust.code and (code := sorted(path.name for path in folder.glob(_CODE_PATTERN))):
         _log.warning("%s: trust_remote_code=True, so its own code may run: %s", folder, ", ".join(code))
@@ -291,14 +383,20 @@ def _find_hub_checkpoint(kind: str, name: str, revision: str | None, trust: Trus
             f"{kind}:{name}: there is no folder of that name, and the Hugging Face Hub returned no files: "
             f"{first_error_line(error)}"
         ) from error
-    if not any(folder.glob(_SAFETENSORS_PATTERN)) and not (trust.pickle and any(folder.glob(_PICKLE_PATTERN))):
+    # The folder of a snapshot is named after its commit.
+    version, adapter = folder.name[:12], find_adapter(folder)
+    if adapter is not None:
+        adapter.require_loader(f"{kind}:{name}")
+        if not (folder / _CONFIG_FILE).is_file():
+            base = _find_named_base(kind, adapter, trust)
+            return replace(base, name=name, version=version, adapter=add_base_version(adapter, base.signature))
+    if not _list_weights(folder, trust):
         raise ModelError(
             f"{name} has no *.safetensors weights on the Hub. If it has pickle weights and you trust them, "
             f"write {kind}:{name}(allow_pickle=True)."
         )
     _warn_of_trusted_files(folder, trust)
-    # The folder of a snapshot is named after its commit.
-    return Checkpoint(name, folder.name[:12], folder, None, trust)
+    return Checkpoint(name, version, folder, None, trust, adapter)
 
 
 def _download_snapshot(name: str, revision: str | None, patterns: list[str]) -> Path:
@@ -327,6 +425,25 @@ def select_device(device: str) -> str:
     except (RuntimeError, AssertionError) as error:
         raise ModelError(f"the device {device!r} cannot be used here: {first_error_line(error)}") from error
     return device
+
+
+def get_device_class(dtype: str, device: str) -> str | None:
+    """Return the class of device that a network computes on if it is in half precision; None in float32.
+
+    Args:
+        dtype: The precision of the network.
+        device: A device of PyTorch, or "auto".
+
+    >>> get_device_class("bfloat16", "cuda:1"), get_device_class("float32", "cuda:1")
+    ('cuda', None)
+    """
+    # Only "auto" needs PyTorch, which takes seconds to import.
+    return None if dtype == "float32" else (select_device(device) if device == "auto" else device).partition(":")[0]
+
+
+def get_default_device() -> str | None:
+    """Return the class of device that "auto" stands for; None if PyTorch was not imported, and so computed nothing."""
+    return select_device("auto") if sys.modules.get("torch") else None
 
 
 def configure_runtime(device: str) -> None:

@@ -27,6 +27,7 @@ from acceptability.models.hf.loading import (
     find_checkpoint,
     find_target_tokens,
     find_unknown_tokens,
+    get_device_class,
     get_token_budget,
     to_query_span,
     validate_dtype,
@@ -99,6 +100,11 @@ class Masked(Model):
         """The files and the options that change a forward pass."""
         options = {"variant": self.variant, "dtype": self.dtype}
         return format_spec(f"masked:{self.files.signature}", {**options, **self.files.options})
+
+    @property
+    def device_class(self) -> str | None:
+        """The class of device, if the network is in half precision."""
+        return get_device_class(self.dtype, self.device)
 
     @property
     def net(self) -> Any:
@@ -293,6 +299,7 @@ def open_model(
     preset: str | None = None,
     dtype: str = "float32",
     device: str = "auto",
+    adapter: str | None = None,
     allow_pickle: bool = False,
     trust_remote_code: bool = False,
 ) -> Masked:
@@ -300,5 +307,7 @@ def open_model(
     # minicons frames and scores as we do by default, so the preset is checked and not kept.
     if preset is not None:
         validate_choice("preset", preset, ("minicons",))
-    files = find_checkpoint("masked", location, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
+    files = find_checkpoint(
+        "masked", location, adapter=adapter, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code
+    )
     return Masked(files, validate_choice("variant", variant, VARIANTS), validate_dtype(dtype), device)

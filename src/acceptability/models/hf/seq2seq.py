@@ -34,6 +34,7 @@ from acceptability.models.hf.loading import (
     find_checkpoint,
     find_target_tokens,
     find_unknown_tokens,
+    get_device_class,
     get_token_budget,
     to_query_span,
     validate_dtype,
@@ -156,6 +157,11 @@ class Seq2Seq(Model):
         """The files and the options that change a forward pass."""
         options = {"variant": self.variant, "eos": self.eos, "dtype": self.dtype}
         return format_spec(f"seq2seq:{self.files.signature}", {**options, **self.files.options})
+
+    @property
+    def device_class(self) -> str | None:
+        """The class of device, if the network is in half precision."""
+        return get_device_class(self.dtype, self.device)
 
     @property
     def net(self) -> Any:
@@ -339,6 +345,7 @@ def open_model(
     eos: bool = False,
     dtype: str = "float32",
     device: str = "auto",
+    adapter: str | None = None,
     allow_pickle: bool = False,
     trust_remote_code: bool = False,
 ) -> Seq2Seq:
@@ -346,5 +353,7 @@ def open_model(
     validate_choice("variant", variant, VARIANTS)
     if validate_bool("eos", eos) and variant == "pll":
         raise ModelError("seq2seq: variant='pll' scores no end token; leave out eos=True")
-    files = find_checkpoint("seq2seq", location, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
+    files = find_checkpoint(
+        "seq2seq", location, adapter=adapter, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code
+    )
     return Seq2Seq(files, variant, eos, validate_dtype(dtype), device)

@@ -448,6 +448,11 @@ class PromptedModel(Model):
         """The inner model's maximum number of token positions in a batch."""
         return self.inner.budget
 
+    @property
+    def device_class(self) -> str | None:
+        """The inner model's class of device, if that computes in half precision."""
+        return self.inner.device_class
+
     @cached_property
     def prompt_method(self) -> PromptMethod:
         """The method, with its templates."""

@@ -151,6 +151,11 @@ class LenientModel(Model):
         return self.model.is_unknown
 
     @property
+    def device_class(self) -> str | None:
+        """The class of device of the model, if that computes in half precision."""
+        return self.model.device_class
+
+    @property
     def omits_unknown(self) -> bool:
         """Whether sentences with unknown words have no score."""
         return self.model.omits_unknown

@@ -24,6 +24,7 @@ from torch.nn.utils.rnn import pad_sequence
 from acceptability.errors import ModelError, SpecError, TrainError, first_error_line, shorten
 from acceptability.measures.classification import matthews
 from acceptability.models import list_named_models
+from acceptability.models.hf.adapters import hide_adapter
 from acceptability.models.hf.classifier import Classifier, ClassifierEncoding, open_model
 from acceptability.models.hf.loading import Checkpoint, convert_out_of_memory, find_checkpoint, pad_rows
 from acceptability.specs import parse_model_spec
@@ -126,6 +127,10 @@ def load_pretrained(recipe: FineTuningRecipe) -> PretrainedNetwork:
     """Return the network that a recipe starts from; the head is initialised with the recipe's seed."""
     kind, location, options = locate_pretrained(recipe.model)
     files = find_checkpoint(kind, location, allow_pickle=bool(options.get("allow_pickle", False)))
+    if files.adapter:
+        raise TrainError(
+            f"{files.name} has an adapter, in {files.adapter.folder}: fine-tuning starts from whole weights; merge it"
+        )
     config, tokenizer = files.config, files.tokenizer
     _set_special_tokens(tokenizer, _find_start_token(kind, options, tokenizer), bool(options.get("eos", False)))
     if config.is_encoder_decoder:
@@ -237,19 +242,21 @@ def load_network(auto_class: Any, files: Checkpoint, config: Any) -> tuple[Any, 
     if not files.gguf and not files.trust.pickle:
         load_options["use_safetensors"] = True
     try:
-        net, info = auto_class.from_pretrained(
-            files.folder,
-            config=config,
-            # Float32 even if the checkpoint is in half precision, where small updates would be lost in rounding.
-            dtype=torch.float32,
-            # find_checkpoint has already fetched the files, and checked that they are safe to open.
-            local_files_only=True,
-            trust_remote_code=False,
-            # A checkpoint that is itself a classifier may have another number of labels: its head is replaced.
-            ignore_mismatched_sizes=True,
-            output_loading_info=True,
-            **load_options,
-        )
+        # transformers opens an adapter that lies beside the weights, and the base model that it names.
+        with hide_adapter(files.folder) as folder:
+            net, info = auto_class.from_pretrained(
+                folder,
+                config=config,
+                # Float32 even if the checkpoint is in half precision, where small updates would be lost in rounding.
+                dtype=torch.float32,
+                # find_checkpoint has already fetched the files, and checked that they are safe to open.
+                local_files_only=True,
+                trust_remote_code=False,
+                # A checkpoint that is itself a classifier may have another number of labels: its head is replaced.
+                ignore_mismatched_sizes=True,
+                output_loading_info=True,
+                **load_options,
+            )
     except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
         raise ModelError(f"cannot fine-tune {files.name} in {files.folder}: {first_error_line(error)}") from error
     return net, {*info["missing_keys"], *(name for name, *_ in info["mismatched_keys"])}
