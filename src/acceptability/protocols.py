@@ -190,6 +190,15 @@ class Measure(Protocol):
         """Return the statistic of these rows; raise Undefined if it is undefined."""
         ...
 
+    def resolve(self, scores: Sequence[Scores], by: str) -> Measure:
+        """Return the measure with what it leaves open, such as a threshold, as it applies to scores.
+
+        Args:
+            scores: The scores that it will be computed of; those of both models for a comparison.
+            by: The tag of the sampling units, which stay together where sentences are divided; empty for rows.
+        """
+        return self
+
     @property
     def mean_of(self) -> str | None:
         """The name of the column whose mean is the value, which makes intervals and tests much faster; or None."""
@@ -227,6 +236,10 @@ class _CompletedMeasure(Measure):
     def value(self, units: Units) -> float:
         value: float = self.inner.value(units)
         return value
+
+    def resolve(self, scores: Sequence[Scores], by: str) -> Measure:
+        resolve = getattr(self.inner, "resolve", None)
+        return complete_measure(resolve(scores, by)) if resolve else self
 
     @property
     def mean_of(self) -> str | None:

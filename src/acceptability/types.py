@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias
@@ -465,12 +465,15 @@ class Units:
         columns: What the measure needs of each row, as arrays of equal length.
         tags: The tags of each row, for grouping and for resampling by cluster.
         notes: What was excluded, and why.
+        refit: If something was fitted to all rows, such as a threshold: the function from the weights of the rows (how
+            often a resample contains each) to the value with a new fit; nan where it is undefined.
     """
 
     ids: tuple[str, ...]
     columns: Mapping[str, Floats]
     tags: tuple[Tags, ...]
     notes: tuple[str, ...] = ()
+    refit: Callable[[Floats], float] | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -485,6 +488,8 @@ class Units:
             ids=tuple(self.ids[row] for row in rows),
             columns={name: column[rows] for name, column in self.columns.items()},
             tags=tuple(self.tags[row] for row in rows),
+            # What was fitted to all rows stays as it is: a part of them may be too small to be fitted by itself.
+            refit=None,
         )
 
     def take_columns(self, rows: NDArray[np.int64]) -> Units:

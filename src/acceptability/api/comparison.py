@@ -21,6 +21,7 @@ from acceptability.api.evaluation import (
     group_rows,
     needs_regions,
     resolve_measures,
+    sign_refit,
     signature_fields,
 )
 from acceptability.api.scoring import ProgressCallback, as_suite, score_reductions
@@ -150,7 +151,9 @@ def compare(
         comparison
         for measure in resolve_measures(suite, measures, by=by, resample_by=significance.bootstrap.by)
         for other in scores[1:]
-        for comparison in _compare_models(suite, measure, (scores[0], other), by, significance)
+        for comparison in _compare_models(
+            suite, measure.resolve([scores[0], other], significance.bootstrap.by), (scores[0], other), by, significance
+        )
     ]
 
 
@@ -343,7 +346,8 @@ def _empty_comparison(
 ) -> Comparison:
     """Return a comparison without values, with its names and its signature."""
     first, second = models
-    fields = dict(signature_fields(suite, first, measure, group, len(units[0]), significance.bootstrap))
+    fields = signature_fields(suite, first, measure, group, len(units[0]), significance.bootstrap)
+    fields |= sign_refit(units, significance.bootstrap)
     fields["model"] += f" minus {second.signature or second.model}"
     # The number of rows alone would not show that some of each model's rows are missing from the comparison.
     fields |= {"rows": shared} if shared else {}

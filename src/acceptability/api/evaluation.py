@@ -175,7 +175,8 @@ def measure(
     """
     suite, resampling = restrict_to_scored(as_suite(suite), [scores]), bootstrap or Bootstrap()
     results: list[Result] = []
-    for loaded_measure in resolve_measures(suite, measures, by=by, resample_by=resampling.by):
+    for requested in resolve_measures(suite, measures, by=by, resample_by=resampling.by):
+        loaded_measure = requested.resolve([scores], resampling.by)
         try:
             units = loaded_measure.units(suite, scores)
         # An undefined measure gives a result with a reason: the other measures must not be lost.
@@ -294,6 +295,7 @@ def _compute_result(
         bounds = bootstrap_interval(measure, units, resampling)
     except Undefined as error:
         reason = str(error)
+    fields = signature_fields(suite, scores, measure, group, len(units), resampling) | sign_refit([units], resampling)
     return Result(
         repr(measure),
         scores.model,
@@ -304,7 +306,7 @@ def _compute_result(
         bounds.low,
         bounds.high,
         len(units),
-        build_signature(repr(measure), signature_fields(suite, scores, measure, group, len(units), resampling)),
+        build_signature(repr(measure), fields),
         reason=reason,
         notes=(*notes, *_interval_notes(bounds)),
         units=units,
@@ -318,9 +320,16 @@ def _undefined_result(suite: Suite, scores: Scores, measure: Measure, resampling
     return Result(*about, None, None, None, None, 0, signature, reason=reason, notes=scores.notes)
 
 
+def sign_refit(all_units: Sequence[Units], resampling: Bootstrap) -> dict[str, str]:
+    """Return the field of a signature that says that thresholds are fitted again in each resample, if they are."""
+    # The value has no such field to depend on, but its interval does: those of groups keep the thresholds of the whole.
+    is_refitted = resampling.resamples and any(units.refit for units in all_units)
+    return {"refit": "threshold"} if is_refitted else {}
+
+
 def signature_fields(
     suite: Suite, scores: Scores, measure: Measure, group: str | None, n: int, resampling: Bootstrap
-) -> Mapping[str, str]:
+) -> dict[str, str]:
     """Return the fields of a signature: everything besides the measure that can change the value."""
     # Scores from a file have no signature, only the name of the file.
     fields = {"suite": suite.signature, "model": scores.signature or scores.model}
