@@ -205,6 +205,11 @@ class Measure(Protocol):
         return None
 
     @property
+    def chance(self) -> float | None:
+        """The share of rows that random scores get right, if the value is a share of right rows; else None."""
+        return None
+
+    @property
     def needs_tags(self) -> tuple[str, ...]:
         """The tags that some sentence of the suite has to carry."""
         return ()
@@ -245,6 +250,11 @@ class _CompletedMeasure(Measure):
     def mean_of(self) -> str | None:
         name: str | None = getattr(self.inner, "mean_of", super().mean_of)
         return name
+
+    @property
+    def chance(self) -> float | None:
+        chance: float | None = getattr(self.inner, "chance", super().chance)
+        return chance
 
     @property
     def needs_tags(self) -> tuple[str, ...]:

@@ -316,6 +316,17 @@ def test_results_of_a_command_are_equal(run: Run, command: tuple[str, ...]) -> N
     assert all(row["rows"] for row in again)
 
 
+@pytest.mark.parametrize("text", ["MCC", "Accuracy", "MCC(threshold='cv')", "MCC(threshold=0)", "MCC(seeds=3, seed=5)"])
+@pytest.mark.parametrize("by", ["", "item"])
+def test_thresholds_are_fitted_again_as_the_signature_says(text: str, by: str, move_away: Callable[[], None]) -> None:
+    (result,) = evaluate("starter", ["trigram"], measures=[text], bootstrap=Bootstrap(40, by=by))
+    move_away()
+    numbers = {name: getattr(result, name) for name in ("value", "low", "high", "n")}
+    (again,) = reproduce(result.signature, expected=numbers)
+    assert again.status == "equal", again.differences
+    assert "; ".join(result.notes) == again.rows[0]["notes"]
+
+
 def test_a_comparison_of_the_version_before_is_equal() -> None:
     scores = [score("starter", model) for model in QUICK_MODELS]
     (result,) = compare("starter", scores, ["PairAccuracy"], bootstrap=Bootstrap(100), draws=50)

@@ -17,6 +17,7 @@ import numpy as np
 
 from acceptability import __version__
 from acceptability.api.evaluation import (
+    GROUP_THRESHOLD_NOTE,
     describe_ungrouped_rows,
     group_rows,
     needs_regions,
@@ -24,6 +25,7 @@ from acceptability.api.evaluation import (
     sign_refit,
     signature_fields,
 )
+from acceptability.api.remarks import remark_on_rows, remark_on_scores, remark_on_suite
 from acceptability.api.scoring import ProgressCallback, as_suite, score_reductions
 from acceptability.errors import MeasureError, SpecError, Undefined
 from acceptability.measures.rows import check_measurable
@@ -276,7 +278,8 @@ def _compare_models(
         )
         yield replace(empty, reason=str(error))
         return
-    notes = tuple(dict.fromkeys((*first.notes, *second.notes, *models[0].notes, *models[1].notes)))
+    remarks = _remark_on_models(suite, measure, models, (first, second), significance.bootstrap.by)
+    notes = tuple(dict.fromkeys((*_join_notes(models, (first, second)), *models[0].notes, *models[1].notes, *remarks)))
     overall = _compare_rows(suite, measure, models, (first, second), significance, group=None, shared=shared)
     yield replace(overall, notes=(*notes, *overall.notes))
     if not by:
@@ -291,9 +294,31 @@ def _compare_models(
     yield from _correct_p_values(comparisons)
     if comparisons:
         macro = _macro_average(comparisons, list(parts.values()), measure, by, significance)
-        yield replace(
-            macro, units=(first, second), notes=(*describe_ungrouped_rows(len(first) - macro.n, by), *macro.notes)
-        )
+        ungrouped = describe_ungrouped_rows(len(first) - macro.n, by)
+        fitted = (GROUP_THRESHOLD_NOTE,) if (first.refit or second.refit) and significance.bootstrap.resamples else ()
+        yield replace(macro, units=(first, second), notes=(*ungrouped, *macro.notes, *fitted))
+
+
+def _join_notes(models: tuple[Scores, Scores], units: tuple[Units, Units]) -> list[str]:
+    """Return the notes on the rows of both models; a note on one of them alone, such as a threshold, has its name."""
+    shared = [note for note in units[0].notes if note in units[1].notes]
+    return shared + [
+        f"{_label_scores(scores)}: {note}"
+        for scores, rows in zip(models, units, strict=True)
+        for note in rows.notes
+        if note not in shared
+    ]
+
+
+def _remark_on_models(
+    suite: Suite, measure: Measure, models: tuple[Scores, Scores], units: tuple[Units, Units], by: str
+) -> list[str]:
+    """Return the remarks on the suite, and those on each model under its name."""
+    remarks = list(remark_on_suite(suite, measure, units[0]))
+    for scores, rows in zip(models, units, strict=True):
+        found = (*remark_on_scores(scores), *remark_on_rows(measure, rows, by))
+        remarks += [f"{_label_scores(scores)}: {remark}" for remark in found]
+    return remarks
 
 
 def _align_rows(units_first: Units, units_second: Units) -> tuple[Units, Units, str]:

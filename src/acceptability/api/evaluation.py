@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acceptability import __version__
+from acceptability.api.remarks import collect_remarks, remark_on_scores, remark_on_suite
 from acceptability.api.scoring import (
     ProgressCallback,
     as_engine,
@@ -234,7 +235,9 @@ def _measure_groups(
     ]
     yield from results
     if results:
-        yield _macro_average(results, list(parts.values()), len(units), measure, by, resampling)
+        macro = _macro_average(results, list(parts.values()), len(units), measure, by, resampling)
+        notes = (GROUP_THRESHOLD_NOTE,) if units.refit and resampling.resamples else ()
+        yield replace(macro, notes=(*macro.notes, *notes))
 
 
 def group_rows(suite: Suite, measure: Measure, units: Units, by: str) -> dict[str, NDArray[np.int64]]:
@@ -275,6 +278,9 @@ def _macro_average(
     )
 
 
+GROUP_THRESHOLD_NOTE = "groups have the thresholds of the whole suite, which their intervals do not fit again"
+
+
 def describe_ungrouped_rows(rows: int, by: str) -> tuple[str, ...]:
     """Return a note on the number of rows that are in no group, if there are any."""
     return (f"{rows} rows without the tag {by!r} are in no group",) if rows else ()
@@ -289,7 +295,9 @@ def _compute_result(
 ) -> Result:
     value, bounds, reason = None, Interval(), None
     # Repeated for every group, the notes would fill the table.
-    notes = (*units.notes, *scores.notes) if group is None else ()
+    notes: tuple[str, ...] = ()
+    if group is None:
+        notes = (*units.notes, *scores.notes, *collect_remarks(suite, measure, scores, units, resampling.by))
     try:
         value = measure.value(units)
         bounds = bootstrap_interval(measure, units, resampling)
@@ -317,7 +325,8 @@ def _undefined_result(suite: Suite, scores: Scores, measure: Measure, resampling
     """Return the result of a measure without any rows, such as one of z-scores when all scores are equal."""
     signature = build_signature(repr(measure), signature_fields(suite, scores, measure, None, 0, resampling))
     about = repr(measure), scores.model, scores.reduction, suite.name
-    return Result(*about, None, None, None, None, 0, signature, reason=reason, notes=scores.notes)
+    notes = (*scores.notes, *remark_on_suite(suite, measure), *remark_on_scores(scores))
+    return Result(*about, None, None, None, None, 0, signature, reason=reason, notes=notes)
 
 
 def sign_refit(all_units: Sequence[Units], resampling: Bootstrap) -> dict[str, str]:

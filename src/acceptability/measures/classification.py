@@ -90,7 +90,8 @@ def accuracy_at_thresholds(hits: Floats, false_alarms: Floats, good: Floats | fl
         false_alarms: How many unacceptable sentences are, at each threshold.
         good, bad: How many sentences of each class there are.
     """
-    return (hits + bad - false_alarms) / (good + bad)
+    # A resample may hold rows of one fold only, which leaves nothing to fit its threshold to: 0/0 otherwise.
+    return np.asarray((hits + bad - false_alarms) / np.maximum(good + bad, 1))
 
 
 def mcc_at_thresholds(hits: Floats, false_alarms: Floats, good: Floats | float, bad: Floats | float) -> Floats:

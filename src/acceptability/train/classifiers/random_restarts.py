@@ -391,7 +391,11 @@ def summarise_scores(
     for measure_class in _MEASURES:
         values = [
             # Without intervals: only the ensemble's is reported, and resampling is the slow part.
-            _require_value(measure(suite, run_scores, [measure_class(threshold=_LOG_ODDS_THRESHOLD)], bootstrap=Bootstrap(resamples=0))[0])
+            _require_value(
+                measure(
+                    suite, run_scores, [measure_class(threshold=_LOG_ODDS_THRESHOLD)], bootstrap=Bootstrap(resamples=0)
+                )[0]
+            )
             for run_scores in scores
         ]
         (ensemble,) = measure(suite, vote, [measure_class(threshold=_VOTE_THRESHOLD)], bootstrap=bootstrap)
