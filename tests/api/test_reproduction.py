@@ -303,6 +303,7 @@ def test_a_damaged_suite_of_a_run_is_not_measured(own_home: Path, tmp_path: Path
         ("evaluate", "starter", "-m", "trigram", "-M", "AUC", "--resample-by", "phenomenon", "--interval", "bca"),
         ("evaluate", "starter", "-m", "trigram", "-r", "slor(unigrams='wordfreq:en')", "-M", "PairAccuracy"),
         ("compare", "starter", "-m", "trigram", "-m", "uniform", "--by", "phenomenon", "--resamples", "100"),
+        ("compare", "starter", "-m", "trigram", "-m", "uniform", "-M", "MCC", "--resamples", "40", "--draws", "20"),
         ("correlate", "starter", "-m", "trigram", "-m", "uniform", "--of", "gaps", "--kind", "spearman"),
         ("contrasts", "starter", "-m", "trigram", "--by", "phenomenon", "--side", "right", "--resamples", "100"),
         ("score", "starter", "trigram", "--reduce", "mean_lp"),
