@@ -10,10 +10,10 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -456,6 +456,19 @@ def _find_prediction_item(sentence: Sentence) -> str | None:
     return sentence.tags.get("set", sentence.tags.get("item")) if "prediction" in sentence.tags else None
 
 
+class Refit(Protocol):
+    """The value of a measure with what was fitted to its rows fitted again; nan where it is undefined."""
+
+    def __call__(self, weights: Floats, new_scores: Floats | None = None) -> float:
+        """Return the value of a resample, or of a permutation.
+
+        Args:
+            weights: The weight of each row: how often a resample contains it.
+            new_scores: Other scores of the rows, which a permutation test swaps between two models.
+        """
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class Units:
     """The rows that a measure counts: contrasts, sentences or items.
@@ -465,15 +478,14 @@ class Units:
         columns: What the measure needs of each row, as arrays of equal length.
         tags: The tags of each row, for grouping and for resampling by cluster.
         notes: What was excluded, and why.
-        refit: If something was fitted to all rows, such as a threshold: the function from the weights of the rows (how
-            often a resample contains each) to the value with a new fit; nan where it is undefined.
+        refit: If something was fitted to all rows, such as a threshold: the value with a new fit.
     """
 
     ids: tuple[str, ...]
     columns: Mapping[str, Floats]
     tags: tuple[Tags, ...]
     notes: tuple[str, ...] = ()
-    refit: Callable[[Floats], float] | None = field(default=None, repr=False)
+    refit: Refit | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -97,6 +97,10 @@ class Comparison:
         return row | {"notes": "; ".join(self.notes)}
 
 
+_EMPTY_UNITS = Units((), {}, ())
+_EMPTY_PAIR = (_EMPTY_UNITS, _EMPTY_UNITS)
+
+
 @dataclass(frozen=True)
 class SignificanceTest:
     """The resampling behind intervals and p values.
@@ -114,12 +118,15 @@ class SignificanceTest:
         if not 0 <= self.draws <= MAX_RESAMPLES:
             raise MeasureError(f"draws is {self.draws}; expected a whole number from 0 to {MAX_RESAMPLES:,}")
 
-    def sign(self, measure: Measure) -> str:
-        """Return the test of a measure and its parameters, for signatures."""
-        if not self.draws:
+    def sign(self, measure: Measure, units: tuple[Units, Units] = _EMPTY_PAIR) -> str:
+        """Return the test of a measure on the rows of two models and its parameters, for signatures."""
+        fitted = [rows.refit is not None for rows in units]
+        # Where only one model has a fitted threshold there is no test.
+        if not self.draws or fitted[0] != fitted[1]:
             return "none"
         # A mean of rows is tested by the signs of their differences; all else by swapping rows, on a common scale.
         scheme = "sign-flip" if measure.mean_of else "swap,standardised"
+        scheme = "swap,standardised,refit" if all(fitted) else scheme
         resampling = self.bootstrap
         drawn = f"draws={self.draws},by={resampling.by or 'row'},seed={resampling.seed}"
         return f"permutation({scheme},two-sided,{drawn})"
@@ -262,9 +269,6 @@ def collect_compared_units(comparisons: Sequence[Comparison]) -> UnitRows:
     )
 
 
-_EMPTY_UNITS = Units((), {}, ())
-
-
 def _compare_models(
     suite: Suite, measure: Measure, models: tuple[Scores, Scores], by: str | None, significance: SignificanceTest
 ) -> Iterator[Comparison]:
@@ -273,9 +277,7 @@ def _compare_models(
         first, second, shared = _align_rows(measure.units(suite, models[0]), measure.units(suite, models[1]))
     # Some measures have no rows at all for some scores, such as z-scores of scores that are all equal.
     except Undefined as error:
-        empty = _empty_comparison(
-            suite, measure, models, (_EMPTY_UNITS, _EMPTY_UNITS), significance, group=None, shared=""
-        )
+        empty = _empty_comparison(suite, measure, models, _EMPTY_PAIR, significance, group=None, shared="")
         yield replace(empty, reason=str(error))
         return
     remarks = _remark_on_models(suite, measure, models, (first, second), significance.bootstrap.by)
@@ -378,8 +380,8 @@ def _empty_comparison(
     fields |= {"rows": shared} if shared else {}
     # Rows of both models are resampled together.
     fields["ci"] = fields["ci"] if fields["ci"] == "none" else f"paired {fields['ci']}"
-    fields["test"] = significance.sign(measure)
-    if not significance.bootstrap.by and _mcnemar_of_rows(measure, *units):
+    fields["test"] = significance.sign(measure, units)
+    if not significance.bootstrap.by and not _are_fitted(units) and _mcnemar_of_rows(measure, *units):
         fields["mcnemar"] = "exact"
     return Comparison(
         repr(measure),
@@ -419,11 +421,16 @@ def _test_difference(comparison: Comparison, measure: Measure, significance: Sig
         p=p,
         only_first=counts.only_first if counts else None,
         only_second=counts.only_second if counts else None,
-        # McNemar's test assumes independent rows. Resampling by clusters says that they are not.
-        mcnemar_p=counts.p if counts and not significance.bootstrap.by else None,
+        # McNemar's test assumes independent rows. Resampling by clusters says that they are not, and decisions by a
+        # threshold that was fitted to all rows are not either.
+        mcnemar_p=counts.p if counts and not significance.bootstrap.by and not _are_fitted((first, second)) else None,
         odds_ratio=counts.odds_ratio if counts else None,
         notes=tuple(filter(None, (interval.note, untested))),
     )
+
+
+def _are_fitted(units: tuple[Units, Units]) -> bool:
+    return any(rows.refit is not None for rows in units)
 
 
 # Columns in a model's own units, log-probabilities for one and log-odds for another. They are standardised before a

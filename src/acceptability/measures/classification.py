@@ -371,7 +371,8 @@ class _ThresholdedMeasure(Measure):
         ids = tuple(sentence.id for sentence in kept)
         tags = tuple(sentence.tags for sentence in kept)
         row_scores = scores.of(ids)
-        predict = self._make_predictor(ids, tags, row_scores, labels, objective)
+        fold_of_row = self._assign_splits(ids, tags, labels)
+        predict = self._make_predictor(fold_of_row, row_scores, labels, objective)
         thresholds, predicted = predict(np.ones(len(ids)))
         columns = {"score": row_scores, "predicted": predicted.mean(axis=0), "label": labels}
         columns["correct"] = (predicted == labels).mean(axis=0)
@@ -382,11 +383,15 @@ class _ThresholdedMeasure(Measure):
 
         needs_both = both or self.threshold == "class-midpoint"
 
-        def refit(weights: Floats) -> float:
+        def refit(weights: Floats, new_scores: Floats | None = None) -> float:
             # A class that no drawn sentence has leaves its mean, and Matthews' correlation, undefined.
             if needs_both and not 0 < weights @ labels < weights.sum():
                 return math.nan
-            _, accepted = predict(weights)
+            # Folds depend on labels and not on scores, so that those of another model have the same ones.
+            fit = predict
+            if new_scores is not None:
+                fit = self._make_predictor(fold_of_row, new_scores, labels, objective)
+            _, accepted = fit(weights)
             return float(self._compute_values(accepted, labels, weights).mean())
 
         values = self._compute_values(predicted, labels, np.ones(len(ids)))
@@ -396,16 +401,21 @@ class _ThresholdedMeasure(Measure):
         """Return the value of each split, from its predictions (splits, rows) and the weights of the rows."""
         raise NotImplementedError
 
+    def _assign_splits(self, ids: Sequence[str], tags: Sequence[Tags], labels: Floats) -> FoldIndices | None:
+        """Return the fold of each row in each split, (splits, rows); None without cross-validation."""
+        if self.threshold != "cv":
+            return None
+        keys = _list_sampling_units(ids, tags, self.by) if self.by else ids
+        try:
+            return np.stack([assign_folds(keys, labels, self.folds, seed) for seed in self._list_seeds()])
+        except MeasureError as error:
+            raise MeasureError(f"{self!r}: {error}; give fewer folds, or a number as the threshold") from error
+
     def _make_predictor(
-        self, ids: Sequence[str], tags: Sequence[Tags], scores: Floats, labels: Floats, objective: ThresholdObjective
+        self, fold_of_row: FoldIndices | None, scores: Floats, labels: Floats, objective: ThresholdObjective
     ) -> Callable[[Floats], tuple[Floats, Floats]]:
         """Return the function from the weights of the rows to thresholds, and predictions (splits, rows) of 0 and 1."""
-        if self.threshold == "cv":
-            keys = _list_sampling_units(ids, tags, self.by) if self.by else ids
-            try:
-                fold_of_row = np.stack([assign_folds(keys, labels, self.folds, seed) for seed in self._list_seeds()])
-            except MeasureError as error:
-                raise MeasureError(f"{self!r}: {error}; give fewer folds, or a number as the threshold") from error
+        if fold_of_row is not None:
             search = ThresholdSearch(scores, labels, fold_of_row, objective)
             splits = np.arange(len(fold_of_row))[:, None]
 
