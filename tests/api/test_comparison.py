@@ -340,6 +340,16 @@ def test_each_model_is_compared_at_the_threshold_of_its_own_scores(measure: str)
     assert (same.difference, same.p) == (0.0, 1.0)
 
 
+def test_decisions_by_one_fitted_threshold_have_counts_and_no_mcnemar_test() -> None:
+    models = [make_labelled_scores(1, 3.0), make_labelled_scores(2, 0.5)]
+    fitted, given = compare(
+        SUITE, models, ["Accuracy(threshold='cv')", "Accuracy(threshold=-39)"], bootstrap=Bootstrap(0), draws=20
+    )
+    assert fitted.only_first > fitted.only_second
+    assert (fitted.mcnemar_p, "mcnemar" in parse_signature(fitted.signature)) == (None, False)
+    assert given.mcnemar_p is not None
+
+
 @pytest.mark.parametrize("measure", ["MCC", "Accuracy"])
 def test_a_classifier_is_compared_with_a_language_model(measure: str) -> None:
     judge = make_labelled_scores(1, 6.0, "log_odds()", shift=-3)

@@ -24,6 +24,7 @@ from acceptability.measures.classification import (
     mcc_at_thresholds,
 )
 from acceptability.stats.bootstrap import Bootstrap, bootstrap_difference, bootstrap_interval
+from acceptability.stats.permutation import permutation_test
 from acceptability.types import Units
 
 ROWS = st.lists(st.tuples(st.integers(-5, 5).map(float), st.integers(0, 1)), min_size=2, max_size=25)
@@ -342,3 +343,29 @@ def test_the_difference_of_a_fitted_and_a_given_threshold_has_an_interval() -> N
         for drawn in np.random.default_rng(0).integers(0, 60, size=(100, 60))
     ]
     assert (interval.low, interval.high) == pytest.approx(np.quantile(expected, [0.025, 0.975]), abs=1e-12)
+
+
+@pytest.mark.parametrize("measure", [MCC(threshold="cv", folds=3), Accuracy(threshold="class-midpoint")])
+def test_a_permutation_fits_both_thresholds_to_the_swapped_scores(measure: MCC | Accuracy) -> None:
+    """As the measure itself computes it from scores that were standardised and swapped; their scales differ."""
+    suite, first = make_log_probabilities(n=30, seed=1)
+    other = make_log_probabilities(n=30, seed=2)[1]
+    second = Scores({key: 9 * first[key] + 20 * other[key] for key in first.values}, "other")
+    units = [measure.units(suite, scores) for scores in (first, second)]
+    result = permutation_test(measure, *units, draws=60, seed=3)
+    ids = list(first.values)
+    a, b = ((scores.of(ids) - scores.of(ids).mean()) / scores.of(ids).std() for scores in (first, second))
+
+    def compute_difference(swap: np.ndarray) -> float:
+        given = (np.where(swap, b, a), np.where(swap, a, b))
+        rows = (measure.units(suite, Scores(dict(zip(ids, scores.tolist(), strict=True)), "m")) for scores in given)
+        values = [measure.value(each) for each in rows]
+        return values[0] - values[1]
+
+    generator = np.random.default_rng(3)
+    differences = np.array([compute_difference(generator.integers(0, 2, size=30) == 1) for _ in range(60)])
+    observed = measure.value(units[0]) - measure.value(units[1])
+    assert result.difference == pytest.approx(observed, abs=1e-12)
+    assert result.p == (np.sum(np.abs(differences) >= abs(observed) - 1e-9) + 1) / 61
+    with pytest.raises(Undefined, match="the threshold of one model is fitted and that of the other is not"):
+        permutation_test(measure, units[0], replace(units[1], refit=None))
