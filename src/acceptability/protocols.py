@@ -212,9 +212,23 @@ class Measure(Protocol):
         """Return the statistic of these rows; raise Undefined if it is undefined."""
         ...
 
+    def resolve(self, scores: Sequence[Scores], by: str) -> Measure:
+        """Return the measure with what it leaves open, such as a threshold, as it applies to scores.
+
+        Args:
+            scores: The scores that it will be computed of; those of both models for a comparison.
+            by: The tag of the sampling units, which stay together where sentences are divided; empty for rows.
+        """
+        return self
+
     @property
     def mean_of(self) -> str | None:
         """The name of the column whose mean is the value, which makes intervals and tests much faster; or None."""
+        return None
+
+    @property
+    def chance(self) -> float | None:
+        """The share of rows that random scores get right, if the value is a share of right rows; else None."""
         return None
 
     @property
@@ -250,10 +264,19 @@ class _CompletedMeasure(Measure):
         value: float = self.inner.value(units)
         return value
 
+    def resolve(self, scores: Sequence[Scores], by: str) -> Measure:
+        resolve = getattr(self.inner, "resolve", None)
+        return complete_measure(resolve(scores, by)) if resolve else self
+
     @property
     def mean_of(self) -> str | None:
         name: str | None = getattr(self.inner, "mean_of", super().mean_of)
         return name
+
+    @property
+    def chance(self) -> float | None:
+        chance: float | None = getattr(self.inner, "chance", super().chance)
+        return chance
 
     @property
     def needs_tags(self) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -472,6 +472,19 @@ def _find_prediction_item(sentence: Sentence) -> str | None:
     return sentence.tags.get("set", sentence.tags.get("item")) if "prediction" in sentence.tags else None
 
 
+class Refit(Protocol):
+    """The value of a measure with what was fitted to its rows fitted again; nan where it is undefined."""
+
+    def __call__(self, weights: Floats, new_scores: Floats | None = None) -> float:
+        """Return the value of a resample, or of a permutation.
+
+        Args:
+            weights: The weight of each row: how often a resample contains it.
+            new_scores: Other scores of the rows, which a permutation test swaps between two models.
+        """
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class Units:
     """The rows that a measure counts: contrasts, sentences or items.
@@ -481,12 +494,14 @@ class Units:
         columns: What the measure needs of each row, as arrays of equal length.
         tags: The tags of each row, for grouping and for resampling by cluster.
         notes: What was excluded, and why.
+        refit: If something was fitted to all rows, such as a threshold: the value with a new fit.
     """
 
     ids: tuple[str, ...]
     columns: Mapping[str, Floats]
     tags: tuple[Tags, ...]
     notes: tuple[str, ...] = ()
+    refit: Refit | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -501,6 +516,8 @@ class Units:
             ids=tuple(self.ids[row] for row in rows),
             columns={name: column[rows] for name, column in self.columns.items()},
             tags=tuple(self.tags[row] for row in rows),
+            # What was fitted to all rows stays as it is: a part of them may be too small to be fitted by itself.
+            refit=None,
         )
 
     def take_columns(self, rows: NDArray[np.int64]) -> Units:

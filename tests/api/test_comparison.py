@@ -15,6 +15,7 @@ from scipy import stats
 
 import program
 from acceptability import Bootstrap, Scores, Sentence, Suite, compare
+from acceptability import measure as measure_scores
 from acceptability.errors import MeasureError, SuiteError
 from acceptability.specs import parse_signature
 from acceptability.types import make_contrast
@@ -289,7 +290,7 @@ def test_rows_that_the_second_model_lacks_are_noted() -> None:
     flat = Scores({**GOOD.values, **{name: 1.0 for name in GOOD.values if name.startswith("a")}}, "flat")
     (result,) = compare(SUITE, [GOOD, flat], ["PBC(per='kind')"], draws=50)
     assert "2 shared, of 3 and 2" in result.signature
-    assert "1 sets without different scores left out" in result.notes
+    assert "flat: 1 sets without different scores left out" in result.notes
 
 
 def test_two_reductions_of_one_model_have_different_names(run_compare, tmp_path: Path) -> None:
@@ -308,3 +309,74 @@ def test_differing_is_refused_before_a_model_runs(run_compare) -> None:
     assert "--differing needs a measure" in completed.stderr
     assert "queries" not in completed.stderr
     assert not completed.stdout
+
+
+def make_labelled_scores(seed: int, gap: float, reduction: str = "lp()", shift: float = -40.0) -> Scores:
+    generator = np.random.default_rng(seed)
+    values = {row.id: float(generator.normal(shift, 1) + gap * (row.label or 0)) for row in SUITE.sentences}
+    return Scores(values, f"model {seed}", reduction)
+
+
+@pytest.mark.parametrize("measure", ["MCC", "Accuracy"])
+def test_each_model_is_compared_at_the_threshold_of_its_own_scores(measure: str) -> None:
+    """Log-probabilities on other scales: a common threshold, or 0, would reject all sentences of one of the models."""
+    good, poor = make_labelled_scores(1, 3.0, shift=-40), make_labelled_scores(2, 0.5, shift=-400)
+    options = {"bootstrap": Bootstrap(100), "draws": 200}
+    (result,) = compare(SUITE, [good, poor], [measure], **options)
+    assert result.first_value > 0.6
+    assert 0 < result.difference < result.first_value
+    assert result.low < result.difference < result.high
+    assert result.p < 0.05
+    fields = parse_signature(result.signature)
+    assert fields["measure"] == f"{measure}(threshold='cv', folds=10, seeds=10)"
+    assert fields["refit"] == "threshold"
+    assert fields["test"] == "permutation(swap,standardised,refit,two-sided,draws=200,by=row,seed=0)"
+    assert "mcnemar" not in fields, "decisions by one fitted threshold are not independent"
+    assert (result.mcnemar_p, result.odds_ratio) == (None, None)
+    assert "model 1 lp(): threshold by cross-validation" in result.row()["notes"]
+    assert "model 2 lp(): threshold by cross-validation" in result.row()["notes"]
+    rescaled = replace(good, values={key: 7 * score + 100 for key, score in good.values.items()}, model="same")
+    (same,) = compare(SUITE, [good, rescaled], [measure], **options)
+    assert (same.difference, same.p) == (0.0, 1.0)
+
+
+def test_decisions_by_one_fitted_threshold_have_counts_and_no_mcnemar_test() -> None:
+    models = [make_labelled_scores(1, 3.0), make_labelled_scores(2, 0.5)]
+    fitted, given = compare(
+        SUITE, models, ["Accuracy(threshold='cv')", "Accuracy(threshold=-39)"], bootstrap=Bootstrap(0), draws=20
+    )
+    assert fitted.only_first > fitted.only_second
+    assert (fitted.mcnemar_p, "mcnemar" in parse_signature(fitted.signature)) == (None, False)
+    assert given.mcnemar_p is not None
+
+
+@pytest.mark.parametrize("measure", ["MCC", "Accuracy"])
+def test_a_classifier_is_compared_with_a_language_model(measure: str) -> None:
+    judge = make_labelled_scores(1, 6.0, "log_odds()", shift=-3)
+    model = make_labelled_scores(2, 0.5)
+    (result,) = compare(SUITE, [judge, model], [measure], bootstrap=Bootstrap(100), draws=200)
+    assert result.measure == f"{measure}(threshold='auto', folds=10, seeds=10)"
+    alone = [measure_scores(SUITE, scores, [measure], bootstrap=Bootstrap(0))[0] for scores in (judge, model)]
+    assert [result.first_value, result.second_value] == pytest.approx([each.value for each in alone], abs=1e-12)
+    assert alone[0].measure == f"{measure}(threshold=0.0)"
+    assert result.low < result.difference < result.high
+    assert result.p is None, "rows of a given and of a fitted threshold cannot be swapped"
+    assert parse_signature(result.signature)["test"] == "none"
+    assert "no permutation test: the threshold of one model is fitted" in result.row()["notes"]
+    *_, macro = compare(SUITE, [judge, model], [measure], by="kind", bootstrap=Bootstrap(40), draws=0)
+    assert "thresholds of the whole suite" in macro.row()["notes"]
+
+
+def test_the_permutation_test_of_fitted_thresholds_holds_its_level() -> None:
+    """Two models that are equally good differ at the level .2 in about one comparison of five."""
+    ps = [
+        compare(
+            SUITE,
+            [make_labelled_scores(seed, 1.0), make_labelled_scores(seed + 100, 1.0)],
+            ["MCC(threshold='cv', folds=5)"],
+            bootstrap=Bootstrap(0),
+            draws=49,
+        )[0].p
+        for seed in range(100)
+    ]
+    assert 0.12 <= np.mean(np.array(ps) <= 0.2) <= 0.28

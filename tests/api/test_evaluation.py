@@ -1,14 +1,15 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from acceptability import PairAccuracy, Scores, Sentence, Suite, compare, evaluate, load_suite, measure, score
+from acceptability import MCC, PairAccuracy, Scores, Sentence, Suite, compare, evaluate, load_suite, measure, score
 from acceptability.api.evaluation import evaluate_suites
 from acceptability.errors import MeasureError, SpecError, SuiteError, UnknownName
 from acceptability.models.ngram import model
 from acceptability.specs import parse_signature
 from acceptability.stats.bootstrap import Bootstrap
-from acceptability.types import make_contrast
+from acceptability.types import Result, make_contrast
 
 
 def test_groups_and_their_macro_mean() -> None:
@@ -162,3 +163,80 @@ def test_a_measure_without_z_scores_stops_no_other_measure() -> None:
     assert pairs.value == 0
     assert (adc.value, adc.n) == (None, 0)
     assert "no z-scores" in adc.reason
+
+
+def make_labelled(n: int = 60) -> tuple[Suite, Scores]:
+    """Labelled sentences in items of three, with log-probabilities that are a little higher for acceptable ones."""
+    generator = np.random.default_rng(4)
+    labels = generator.integers(0, 2, n).tolist()
+    tags = [{"item": f"i{number // 3}", "g": "ab"[number % 2]} for number in range(n)]
+    sentences = [
+        Sentence(str(number), f"s {number}", label=label, tags=tag)
+        for number, (label, tag) in enumerate(zip(labels, tags, strict=True))
+    ]
+    logs = generator.normal(-40, 5, n) + 5 * np.array(labels)
+    return Suite("labelled", tuple(sentences)), Scores(
+        {str(i): log for i, log in enumerate(logs.tolist())}, "m", "lp()"
+    )
+
+
+def measure_one(suite: Suite, scores: Scores, text: str, **options) -> Result:
+    return measure(suite, scores, [text], **options)[0]
+
+
+@pytest.mark.parametrize("name", ["MCC", "Accuracy"])
+def test_the_threshold_of_log_probabilities_is_cross_validated_and_signed(name: str) -> None:
+    suite, scores = make_labelled()
+    result = measure_one(suite, scores, name, bootstrap=Bootstrap(100))
+    assert parse_signature(result.signature)["measure"] == f"{name}(threshold='cv', folds=10, seeds=10)"
+    assert parse_signature(result.signature)["refit"] == "threshold"
+    assert result.low < result.value < result.high
+    note = "; ".join(result.notes)
+    assert "threshold by cross-validation, 10 splits into 10 folds; mean threshold -" in note
+    assert "the splits give 0." in note
+    again = measure_one(suite, scores, parse_signature(result.signature)["measure"], bootstrap=Bootstrap(100))
+    assert again.row() == result.row()
+
+
+def test_a_classifier_keeps_its_threshold() -> None:
+    suite, scores = make_labelled()
+    odds = Scores({key: value + 38 for key, value in scores.values.items()}, "c", "log_odds()")
+    result = measure_one(suite, odds, "MCC")
+    explicit = measure_one(suite, odds, "MCC(threshold=0)")
+    assert result.row() == explicit.row()
+    assert "refit" not in parse_signature(result.signature)
+
+
+def test_a_threshold_of_0_is_used_on_request_and_its_vacuity_is_said() -> None:
+    result = measure_one(*make_labelled(), "MCC(threshold=0)", bootstrap=Bootstrap(40))
+    assert (result.value, result.measure) == (0.0, "MCC(threshold=0.0)")
+    assert "every sentence is predicted to be unacceptable" in "; ".join(result.notes)
+
+
+def test_folds_keep_what_the_bootstrap_draws_together() -> None:
+    suite, scores = make_labelled()
+    by_item = measure_one(suite, scores, "MCC", bootstrap=Bootstrap(40, by="item"))
+    assert by_item.measure == "MCC(threshold='cv', folds=10, seeds=10, by='item')"
+    assert by_item.value == MCC(by="item").value(MCC(by="item").units(suite, scores))
+    explicit = measure_one(suite, scores, "MCC(threshold='cv')", bootstrap=Bootstrap(40, by="item"))
+    assert explicit.measure == "MCC(threshold='cv', folds=10, seed=0)", "as it was typed"
+
+
+def test_groups_keep_the_thresholds_of_the_whole_suite() -> None:
+    suite, scores = make_labelled()
+    overall, first, second, macro = measure(suite, scores, ["Accuracy"], by="g", bootstrap=Bootstrap(40))
+    assert overall.value == pytest.approx((first.value * first.n + second.value * second.n) / 60)
+    assert "refit" in parse_signature(overall.signature)
+    assert all("refit" not in parse_signature(result.signature) for result in (first, second, macro))
+    assert macro.notes == ("groups have the thresholds of the whole suite, which their intervals do not fit again",)
+
+
+def test_too_few_sentences_for_folds_are_an_error_that_says_what_to_do() -> None:
+    suite, scores = make_labelled()
+    few = [sentence for label in (0, 1) for sentence in suite.sentences if sentence.label == label]
+    suite = Suite("few", (*few[:4], *few[-4:]))
+    with pytest.raises(
+        MeasureError, match=r"10 folds of 8 sentences.*; give fewer folds, or a number as the threshold"
+    ):
+        measure(suite, scores, ["MCC"])
+    assert measure_one(suite, scores, "MCC(folds=3)", bootstrap=Bootstrap(0)).value is not None

@@ -436,6 +436,7 @@ def test_a_damaged_suite_of_a_run_is_not_measured(own_home: Path, tmp_path: Path
         ("evaluate", "starter", "-m", "trigram", "-M", "AUC", "--resample-by", "phenomenon", "--interval", "bca"),
         ("evaluate", "starter", "-m", "trigram", "-r", "slor(unigrams='wordfreq:en')", "-M", "PairAccuracy"),
         ("compare", "starter", "-m", "trigram", "-m", "uniform", "--by", "phenomenon", "--resamples", "100"),
+        ("compare", "starter", "-m", "trigram", "-m", "uniform", "-M", "MCC", "--resamples", "40", "--draws", "20"),
         ("correlate", "starter", "-m", "trigram", "-m", "uniform", "--of", "gaps", "--kind", "spearman"),
         ("contrasts", "starter", "-m", "trigram", "--by", "phenomenon", "--side", "right", "--resamples", "100"),
         ("score", "starter", "trigram", "--reduce", "mean_lp"),
@@ -447,6 +448,17 @@ def test_results_of_a_command_are_equal(run: Run, command: tuple[str, ...]) -> N
     again = json.loads(run("reproduce", "latest", "--json").stdout)
     assert {row["status"] for row in again} == {"equal"}
     assert all(row["rows"] for row in again)
+
+
+@pytest.mark.parametrize("text", ["MCC", "Accuracy", "MCC(threshold='cv')", "MCC(threshold=0)", "MCC(seeds=3, seed=5)"])
+@pytest.mark.parametrize("by", ["", "item"])
+def test_thresholds_are_fitted_again_as_the_signature_says(text: str, by: str, move_away: Callable[[], None]) -> None:
+    (result,) = evaluate("starter", ["trigram"], measures=[text], bootstrap=Bootstrap(40, by=by))
+    move_away()
+    numbers = {name: getattr(result, name) for name in ("value", "low", "high", "n")}
+    (again,) = reproduce(result.signature, expected=numbers)
+    assert again.status == "equal", again.differences
+    assert "; ".join(result.notes) == again.rows[0]["notes"]
 
 
 def test_a_comparison_of_the_version_before_is_equal() -> None:

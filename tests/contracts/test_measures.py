@@ -56,6 +56,8 @@ VARIANTS = [
     "DeltaCorrelation(kind='kendall')",
     "DeltaCorrelation(kind='spearman')",
     "MCC(threshold='cv')",
+    "MCC(threshold='cv', seeds=3)",
+    "MCC(threshold=0.0)",
     "MCC(threshold='pooled-mean')",
     "PBC(per='set')",
     "PBC(per='set', over='median', at_least=4, scale='exp')",
@@ -82,11 +84,12 @@ class TestEveryMeasure:
         assert measure.value(first.take(shuffled)) == pytest.approx(measure.value(first), abs=1e-12)
 
     def test_it_has_an_interval_groups_and_a_signature(self, name: str) -> None:
-        results = compute_results(SUITE, OTHERS.get(name, SCORES), [name], by="kind", bootstrap=Bootstrap(200))
+        given = OTHERS.get(name, SCORES)
+        results = compute_results(SUITE, given, [name], by="kind", bootstrap=Bootstrap(200))
         overall = results[0]
         assert overall.low < overall.value < overall.high
         fields = parse_signature(overall.signature)
-        assert load_measure(fields["measure"]) == load_measure(name)
+        assert load_measure(fields["measure"]) == load_measure(name).resolve([given], "")
         assert fields["n"] == str(overall.n)
         assert SUITE.hash in fields["suite"]
 
@@ -144,6 +147,9 @@ def test_a_measure_without_optional_attributes_gets_an_interval(measure: Measure
 
 def test_optional_attributes_of_a_measure_have_defaults() -> None:
     assert complete_measure(InheritedMargin()).mean_of is None
+    assert complete_measure(InheritedMargin()).chance is complete_measure(Margin()).chance is None
+    for measure in map(complete_measure, (InheritedMargin(), Margin())):
+        assert measure.resolve([SCORES], "kind") is measure
     assert [complete_measure(Margin()).mean_of, complete_measure(Margin()).needs_tags] == [None, ()]
     assert complete_measure(Margin()).gathered_by == InheritedMargin().gathered_by == ""
     measure = load_measure("PairAccuracy()")

@@ -145,3 +145,16 @@ def test_bibtex_names_suites_models_and_methods(material: ReportData) -> None:
     text = format_bibtex(material)
     assert "% mine: a suite of your own" in text
     assert text.count("@") == len(found) == len(set(found))
+
+
+@pytest.mark.parametrize(
+    ("measure", "is_tested"), [("Accuracy(threshold=0.0)", True), ("Accuracy(threshold='cv')", False)]
+)
+def test_decisions_by_a_fitted_threshold_have_no_marks(measure: str, is_tested: bool) -> None:
+    rows = [
+        {"suite": "s", "measure": measure, "model": model, "reduction": "", "unit": f"{row}", "correct": correct}
+        for model, correct in (("good", 1.0), ("poor", 0.0))
+        for row in range(30)
+    ]
+    marks = compute_marks(ReportData(units=tuple(rows)))
+    assert [*marks.values()] == (["***"] if is_tested else [])

@@ -17,12 +17,15 @@ import numpy as np
 
 from acceptability import __version__
 from acceptability.api.evaluation import (
+    GROUP_THRESHOLD_NOTE,
     describe_ungrouped_rows,
     group_rows,
     needs_regions,
     resolve_measures,
+    sign_refit,
     signature_fields,
 )
+from acceptability.api.remarks import remark_on_rows, remark_on_scores, remark_on_suite
 from acceptability.api.scoring import ProgressCallback, as_suite, score_reductions
 from acceptability.errors import MeasureError, SpecError, Undefined
 from acceptability.measures.rows import check_measurable
@@ -94,6 +97,10 @@ class Comparison:
         return row | {"notes": "; ".join(self.notes)}
 
 
+_EMPTY_UNITS = Units((), {}, ())
+_EMPTY_PAIR = (_EMPTY_UNITS, _EMPTY_UNITS)
+
+
 @dataclass(frozen=True)
 class SignificanceTest:
     """The resampling behind intervals and p values.
@@ -111,12 +118,15 @@ class SignificanceTest:
         if not 0 <= self.draws <= MAX_RESAMPLES:
             raise MeasureError(f"draws is {self.draws}; expected a whole number from 0 to {MAX_RESAMPLES:,}")
 
-    def sign(self, measure: Measure) -> str:
-        """Return the test of a measure and its parameters, for signatures."""
-        if not self.draws:
+    def sign(self, measure: Measure, units: tuple[Units, Units] = _EMPTY_PAIR) -> str:
+        """Return the test of a measure on the rows of two models and its parameters, for signatures."""
+        fitted = [rows.refit is not None for rows in units]
+        # Where only one model has a fitted threshold there is no test.
+        if not self.draws or fitted[0] != fitted[1]:
             return "none"
         # A mean of rows is tested by the signs of their differences; all else by swapping rows, on a common scale.
         scheme = "sign-flip" if measure.mean_of else "swap,standardised"
+        scheme = "swap,standardised,refit" if all(fitted) else scheme
         resampling = self.bootstrap
         drawn = f"draws={self.draws},by={resampling.by or 'row'},seed={resampling.seed}"
         return f"permutation({scheme},two-sided,{drawn})"
@@ -150,7 +160,9 @@ def compare(
         comparison
         for measure in resolve_measures(suite, measures, by=by, resample_by=significance.bootstrap.by)
         for other in scores[1:]
-        for comparison in _compare_models(suite, measure, (scores[0], other), by, significance)
+        for comparison in _compare_models(
+            suite, measure.resolve([scores[0], other], significance.bootstrap.by), (scores[0], other), by, significance
+        )
     ]
 
 
@@ -257,9 +269,6 @@ def collect_compared_units(comparisons: Sequence[Comparison]) -> UnitRows:
     )
 
 
-_EMPTY_UNITS = Units((), {}, ())
-
-
 def _compare_models(
     suite: Suite, measure: Measure, models: tuple[Scores, Scores], by: str | None, significance: SignificanceTest
 ) -> Iterator[Comparison]:
@@ -268,12 +277,11 @@ def _compare_models(
         first, second, shared = _align_rows(measure.units(suite, models[0]), measure.units(suite, models[1]))
     # Some measures have no rows at all for some scores, such as z-scores of scores that are all equal.
     except Undefined as error:
-        empty = _empty_comparison(
-            suite, measure, models, (_EMPTY_UNITS, _EMPTY_UNITS), significance, group=None, shared=""
-        )
+        empty = _empty_comparison(suite, measure, models, _EMPTY_PAIR, significance, group=None, shared="")
         yield replace(empty, reason=str(error))
         return
-    notes = tuple(dict.fromkeys((*first.notes, *second.notes, *models[0].notes, *models[1].notes)))
+    remarks = _remark_on_models(suite, measure, models, (first, second), significance.bootstrap.by)
+    notes = tuple(dict.fromkeys((*_join_notes(models, (first, second)), *models[0].notes, *models[1].notes, *remarks)))
     overall = _compare_rows(suite, measure, models, (first, second), significance, group=None, shared=shared)
     yield replace(overall, notes=(*notes, *overall.notes))
     if not by:
@@ -288,9 +296,31 @@ def _compare_models(
     yield from _correct_p_values(comparisons)
     if comparisons:
         macro = _macro_average(comparisons, list(parts.values()), measure, by, significance)
-        yield replace(
-            macro, units=(first, second), notes=(*describe_ungrouped_rows(len(first) - macro.n, by), *macro.notes)
-        )
+        ungrouped = describe_ungrouped_rows(len(first) - macro.n, by)
+        fitted = (GROUP_THRESHOLD_NOTE,) if (first.refit or second.refit) and significance.bootstrap.resamples else ()
+        yield replace(macro, units=(first, second), notes=(*ungrouped, *macro.notes, *fitted))
+
+
+def _join_notes(models: tuple[Scores, Scores], units: tuple[Units, Units]) -> list[str]:
+    """Return the notes on the rows of both models; a note on one of them alone, such as a threshold, has its name."""
+    shared = [note for note in units[0].notes if note in units[1].notes]
+    return shared + [
+        f"{_label_scores(scores)}: {note}"
+        for scores, rows in zip(models, units, strict=True)
+        for note in rows.notes
+        if note not in shared
+    ]
+
+
+def _remark_on_models(
+    suite: Suite, measure: Measure, models: tuple[Scores, Scores], units: tuple[Units, Units], by: str
+) -> list[str]:
+    """Return the remarks on the suite, and those on each model under its name."""
+    remarks = list(remark_on_suite(suite, measure, units[0]))
+    for scores, rows in zip(models, units, strict=True):
+        found = (*remark_on_scores(scores), *remark_on_rows(measure, rows, by))
+        remarks += [f"{_label_scores(scores)}: {remark}" for remark in found]
+    return remarks
 
 
 def _align_rows(units_first: Units, units_second: Units) -> tuple[Units, Units, str]:
@@ -343,14 +373,15 @@ def _empty_comparison(
 ) -> Comparison:
     """Return a comparison without values, with its names and its signature."""
     first, second = models
-    fields = dict(signature_fields(suite, first, measure, group, len(units[0]), significance.bootstrap))
+    fields = signature_fields(suite, first, measure, group, len(units[0]), significance.bootstrap)
+    fields |= sign_refit(units, significance.bootstrap)
     fields["model"] += f" minus {second.signature or second.model}"
     # The number of rows alone would not show that some of each model's rows are missing from the comparison.
     fields |= {"rows": shared} if shared else {}
     # Rows of both models are resampled together.
     fields["ci"] = fields["ci"] if fields["ci"] == "none" else f"paired {fields['ci']}"
-    fields["test"] = significance.sign(measure)
-    if not significance.bootstrap.by and _mcnemar_of_rows(measure, *units):
+    fields["test"] = significance.sign(measure, units)
+    if not significance.bootstrap.by and not _are_fitted(units) and _mcnemar_of_rows(measure, *units):
         fields["mcnemar"] = "exact"
     return Comparison(
         repr(measure),
@@ -390,11 +421,16 @@ def _test_difference(comparison: Comparison, measure: Measure, significance: Sig
         p=p,
         only_first=counts.only_first if counts else None,
         only_second=counts.only_second if counts else None,
-        # McNemar's test assumes independent rows. Resampling by clusters says that they are not.
-        mcnemar_p=counts.p if counts and not significance.bootstrap.by else None,
+        # McNemar's test assumes independent rows. Resampling by clusters says that they are not, and decisions by a
+        # threshold that was fitted to all rows are not either.
+        mcnemar_p=counts.p if counts and not significance.bootstrap.by and not _are_fitted((first, second)) else None,
         odds_ratio=counts.odds_ratio if counts else None,
         notes=tuple(filter(None, (interval.note, untested))),
     )
+
+
+def _are_fitted(units: tuple[Units, Units]) -> bool:
+    return any(rows.refit is not None for rows in units)
 
 
 # Columns in a model's own units, log-probabilities for one and log-odds for another. They are standardised before a

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acceptability import __version__
+from acceptability.api.remarks import collect_remarks, remark_on_scores, remark_on_suite
 from acceptability.api.scoring import (
     ProgressCallback,
     as_engine,
@@ -175,7 +176,8 @@ def measure(
     """
     suite, resampling = restrict_to_scored(as_suite(suite), [scores]), bootstrap or Bootstrap()
     results: list[Result] = []
-    for loaded_measure in resolve_measures(suite, measures, by=by, resample_by=resampling.by):
+    for requested in resolve_measures(suite, measures, by=by, resample_by=resampling.by):
+        loaded_measure = requested.resolve([scores], resampling.by)
         try:
             units = loaded_measure.units(suite, scores)
         # An undefined measure gives a result with a reason: the other measures must not be lost.
@@ -233,7 +235,9 @@ def _measure_groups(
     ]
     yield from results
     if results:
-        yield _macro_average(results, list(parts.values()), len(units), measure, by, resampling)
+        macro = _macro_average(results, list(parts.values()), len(units), measure, by, resampling)
+        notes = (GROUP_THRESHOLD_NOTE,) if units.refit and resampling.resamples else ()
+        yield replace(macro, notes=(*macro.notes, *notes))
 
 
 def group_rows(suite: Suite, measure: Measure, units: Units, by: str) -> dict[str, NDArray[np.int64]]:
@@ -274,6 +278,9 @@ def _macro_average(
     )
 
 
+GROUP_THRESHOLD_NOTE = "groups have the thresholds of the whole suite, which their intervals do not fit again"
+
+
 def describe_ungrouped_rows(rows: int, by: str) -> tuple[str, ...]:
     """Return a note on the number of rows that are in no group, if there are any."""
     return (f"{rows} rows without the tag {by!r} are in no group",) if rows else ()
@@ -288,12 +295,15 @@ def _compute_result(
 ) -> Result:
     value, bounds, reason = None, Interval(), None
     # Repeated for every group, the notes would fill the table.
-    notes = (*units.notes, *scores.notes) if group is None else ()
+    notes: tuple[str, ...] = ()
+    if group is None:
+        notes = (*units.notes, *scores.notes, *collect_remarks(suite, measure, scores, units, resampling.by))
     try:
         value = measure.value(units)
         bounds = bootstrap_interval(measure, units, resampling)
     except Undefined as error:
         reason = str(error)
+    fields = signature_fields(suite, scores, measure, group, len(units), resampling) | sign_refit([units], resampling)
     return Result(
         repr(measure),
         scores.model,
@@ -304,7 +314,7 @@ def _compute_result(
         bounds.low,
         bounds.high,
         len(units),
-        build_signature(repr(measure), signature_fields(suite, scores, measure, group, len(units), resampling)),
+        build_signature(repr(measure), fields),
         reason=reason,
         notes=(*notes, *_interval_notes(bounds)),
         units=units,
@@ -315,12 +325,20 @@ def _undefined_result(suite: Suite, scores: Scores, measure: Measure, resampling
     """Return the result of a measure without any rows, such as one of z-scores when all scores are equal."""
     signature = build_signature(repr(measure), signature_fields(suite, scores, measure, None, 0, resampling))
     about = repr(measure), scores.model, scores.reduction, suite.name
-    return Result(*about, None, None, None, None, 0, signature, reason=reason, notes=scores.notes)
+    notes = (*scores.notes, *remark_on_suite(suite, measure), *remark_on_scores(scores))
+    return Result(*about, None, None, None, None, 0, signature, reason=reason, notes=notes)
+
+
+def sign_refit(all_units: Sequence[Units], resampling: Bootstrap) -> dict[str, str]:
+    """Return the field of a signature that says that thresholds are fitted again in each resample, if they are."""
+    # The value has no such field to depend on, but its interval does: those of groups keep the thresholds of the whole.
+    is_refitted = resampling.resamples and any(units.refit for units in all_units)
+    return {"refit": "threshold"} if is_refitted else {}
 
 
 def signature_fields(
     suite: Suite, scores: Scores, measure: Measure, group: str | None, n: int, resampling: Bootstrap
-) -> Mapping[str, str]:
+) -> dict[str, str]:
     """Return the fields of a signature: everything besides the measure that can change the value."""
     # Scores from a file have no signature, only the name of the file.
     fields = {"suite": suite.signature, "model": scores.signature or scores.model}

@@ -255,7 +255,7 @@ def _check_threshold(scores: Sequence[Scores], threshold: float | None) -> None:
     if threshold is None and newest.reduction != "log_odds()":
         raise ScoreError(
             f"{newest.model} uses {newest.reduction}, which has no natural threshold between acceptable and "
-            "unacceptable: add --threshold NUMBER, fitted on labelled sentences (MCC(threshold='cv') reports one)"
+            "unacceptable: add --threshold NUMBER, fitted on labelled sentences (a note of MCC says which)"
         )
     # A vote of models needs labels, and log-odds and log-probabilities are on different scales.
     if newest.reduction != scores[0].reduction:

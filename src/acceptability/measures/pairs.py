@@ -48,6 +48,7 @@ class PairAccuracy(Measure):
 
     needs = "contrasts"
     mean_of = "correct"
+    chance = 0.5
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ties", require_number("PairAccuracy: ties", self.ties))
@@ -110,6 +111,7 @@ class GradientPair(Measure):
 
     needs = "contrasts"
     mean_of = "correct"
+    chance = 0.5
 
     def units(self, suite: Suite, scores: Scores) -> Units:
         """Return a row per contrast: both scores, and whether the better sentence has the higher one."""

@@ -30,6 +30,7 @@ class Directionality(Measure):
 
     needs = "contrasts"
     mean_of = "correct"
+    chance = 0.5
 
     def units(self, suite: Suite, scores: Scores) -> Units:
         """Return a row per contrast: both surprisals in nats, and whether the worse target is more surprising."""
@@ -89,6 +90,7 @@ class ClozePair(Measure):
 
     needs = "contrasts"
     mean_of = "correct"
+    chance = 0.5
 
     def __post_init__(self) -> None:
         if not isinstance(self.single_token, bool):

@@ -16,6 +16,7 @@ import numpy as np
 
 from acceptability.errors import Undefined
 from acceptability.measures import load_measure
+from acceptability.measures.classification import Accuracy
 from acceptability.report.report_data import ReportData, Row, format_model_name
 from acceptability.report.terminal import format_p_value
 from acceptability.specs import parse_signature
@@ -70,6 +71,10 @@ def _find_resampling_tag(signature: str) -> str:
 def _compute_p_values(measure: str, models: Mapping[str, Sequence[Row]], by: str) -> Mapping[str, float | None]:
     """Return the corrected p value of each model against the best; None where the test is impossible."""
     loaded_measure = load_measure(measure)
+    # Decisions by a threshold that was fitted to all rows cannot be swapped row by row: `compare` fits both again, for
+    # which saved rows do not suffice.
+    if isinstance(loaded_measure, Accuracy) and isinstance(loaded_measure.threshold, str):
+        return {}
     if not all(loaded_measure.mean_of in row for rows in models.values() for row in rows):
         return {}
     units = {name: _make_units(rows) for name, rows in models.items()}

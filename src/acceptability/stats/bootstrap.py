@@ -8,7 +8,8 @@ share an item, resample items (``by="item"``).
 A measure whose value is the mean of one column declares it by an attribute ``mean_of = "column"``. Its resamples are
 then computed many at a time, with the same numbers, and the jackknife that BCa needs has a closed form. For other
 measures the jackknife leaves out each row (or cluster) in turn or, where there are more than 400, each of 400 random
-groups of them.
+groups of them. Where something was fitted to the rows, such as a threshold, it is fitted again in every resample
+(``Units.refit``): an interval for one fixed threshold would leave out that another sample gives another one.
 
 A proportion whose rows are all 0 or all 1 gets the exact interval of Clopper and Pearson instead (`clopper_pearson`).
 """
@@ -176,6 +177,8 @@ class _Stratum:
 
 
 def _build_stratum(measure: Measure, units: Units, bootstrap: Bootstrap) -> _Stratum:
+    if units.refit:
+        return _build_refitted_stratum(measure.value(units), units, bootstrap, units.refit)
     if column := measure.mean_of:
         return _build_mean_stratum(units[column], units, bootstrap)
     return _build_resampled_stratum(units, bootstrap, lambda rows: measure.value(units.take_columns(rows)))
@@ -184,6 +187,14 @@ def _build_stratum(measure: Measure, units: Units, bootstrap: Bootstrap) -> _Str
 def _build_difference_stratum(measure: Measure, first: Units, second: Units, bootstrap: Bootstrap) -> _Stratum:
     # The same rows are taken from both models. They are equally hard for both, so that the difference varies less
     # between resamples than with rows of each model's own.
+    if first.refit or second.refit:
+        value_first, value_second = _make_weighted_value(measure, first), _make_weighted_value(measure, second)
+        return _build_refitted_stratum(
+            measure.value(first) - measure.value(second),
+            first,
+            bootstrap,
+            lambda weights: value_first(weights) - value_second(weights),
+        )
     if column := measure.mean_of:
         return _build_mean_stratum(first[column] - second[column], first, bootstrap)
     return _build_resampled_stratum(
@@ -243,6 +254,51 @@ def _build_resampled_stratum(units: Units, bootstrap: Bootstrap, value_of: Calla
         )
 
     return _Stratum(evaluate_rows(np.arange(n)), n, resample, jackknife)
+
+
+def _make_weighted_value(measure: Measure, units: Units) -> Callable[[Floats], float]:
+    """Return the function from the weights of rows to the value, for a comparison in which one model has no refit."""
+
+    def evaluate_weights(weights: Floats) -> float:
+        try:
+            return measure.value(units.take_columns(np.repeat(np.arange(len(units)), weights.astype(np.int64))))
+        except Undefined:
+            return float("nan")
+
+    return units.refit or evaluate_weights
+
+
+def _build_refitted_stratum(
+    value: float, units: Units, bootstrap: Bootstrap, value_of: Callable[[Floats], float]
+) -> _Stratum:
+    """Return a stratum for a measure that is fitted again in each resample.
+
+    Args:
+        value_of: From the weight of each row, which is how often it is drawn, to the value.
+    """
+    # Weights, and no copies of rows: all copies of a row are then in the fold that the row is in.
+    keys = get_cluster_keys(units, bootstrap.by) if bootstrap.by else np.arange(len(units))
+    names, cluster_of_row = np.unique(np.array(keys), return_inverse=True)
+    n = len(names)
+
+    def resample(generator: np.random.Generator) -> Floats:
+        return np.array(
+            [
+                value_of(np.bincount(rows, minlength=n).astype(np.float64)[cluster_of_row])
+                for batch in draw_resamples(n, bootstrap.resamples, generator)
+                for rows in batch
+            ]
+        )
+
+    def jackknife() -> Floats:
+        return np.array(
+            [
+                value_of((~np.isin(np.arange(n), group)).astype(np.float64)[cluster_of_row])
+                for group in make_jackknife_groups(n, _MAX_JACKKNIFE_GROUPS, bootstrap.seed)
+            ]
+        )
+
+    return _Stratum(value, n, resample, jackknife)
 
 
 def _combine_strata(

@@ -77,7 +77,8 @@ def permutation_test(
     Assumes that rows (with ``by``: clusters) are independent of each other and that, if the models do not differ,
     their scores of a row could be swapped. For measures that are means this flips the signs of differences; for others
     rows are swapped and the measure is evaluated again. All swaps are enumerated where that is feasible; else
-    ``draws`` are sampled, and p counts the observed one among them, so that it is never 0.
+    ``draws`` are sampled, and p counts the observed one among them, so that it is never 0. Thresholds that were fitted
+    to the scores of each model are fitted again to the swapped ones.
 
     Args:
         by: The tag whose values are swapped whole; empty for single rows.
@@ -87,7 +88,8 @@ def permutation_test(
             together are brought to mean 0 and standard deviation 1 before they are swapped.
 
     Raises:
-        Undefined: There are no rows, the measure is undefined, or it depends on the scale of ``standardise``.
+        Undefined: There are no rows, the measure is undefined, it depends on the scale of ``standardise``, or the
+            threshold of only one model is fitted.
     """
     check_choice("alternative", alternative, ALTERNATIVES)
     if first.ids != second.ids:
@@ -96,6 +98,8 @@ def permutation_test(
         raise Undefined("there are no rows to swap")
     if draws < 1:
         raise MeasureError(f"draws is {draws}; expected at least 1")
+    if first.refit or second.refit:
+        return _test_refitted(measure, (first, second), by, (draws, seed), alternative)
     column = measure.mean_of
     # Standardised columns no longer have the mean that the measure reports, so that those go the general way.
     if column and not standardise:
@@ -104,7 +108,8 @@ def permutation_test(
         return PermutationTest(float(sums.sum() / len(first)), p, draws_used, by or "row", len(sums), alternative)
     clusters = cluster_rows(first, by)
     models = tuple(_standardise_columns(measure, units, standardise) for units in (first, second))
-    observed, p, draws_used = _swap_test(measure, (models[0], models[1]), clusters, (draws, seed), alternative)
+    compute_difference = _make_difference_function(measure, (models[0], models[1]), clusters)
+    observed, p, draws_used = _swap_test(compute_difference, len(clusters), (draws, seed), alternative)
     return PermutationTest(observed, p, draws_used, by or "row", len(clusters), alternative)
 
 
@@ -181,21 +186,60 @@ def _is_as_extreme(values: Floats, observed: float, slack: float, alternative: s
     return values >= observed - slack if alternative == "greater" else values <= observed + slack
 
 
+def _test_refitted(
+    measure: Measure, models: tuple[Units, Units], by: str, draws_and_seed: tuple[int, int], alternative: str
+) -> PermutationTest:
+    """Test two models whose thresholds are fitted: their standardised scores are swapped, and both are fitted again.
+
+    Swapping only the decisions would keep the thresholds of the sample, and find differences where there are none.
+    """
+    first, second = models
+    refit_first, refit_second = first.refit, second.refit
+    if refit_first is None or refit_second is None:
+        raise Undefined(
+            "the threshold of one model is fitted and that of the other is not, so that no rows can be swapped"
+        )
+    difference = measure.value(first) - measure.value(second)
+    clusters = cluster_rows(first, by)
+    cluster_of_row = _index_clusters(clusters, len(first))
+    ones = np.ones(len(first))
+    # Each model by itself: their scales differ, and a fitted threshold moves with its scale.
+    scores_first, scores_second = (_standardise(units["score"]) for units in models)
+
+    def compute_difference(is_swapped: NDArray[np.bool_]) -> float:
+        swap = is_swapped[cluster_of_row]
+        return refit_first(ones, np.where(swap, scores_second, scores_first)) - refit_second(
+            ones, np.where(swap, scores_first, scores_second)
+        )
+
+    _, p, draws_used = _swap_test(compute_difference, len(clusters), draws_and_seed, alternative)
+    return PermutationTest(difference, p, draws_used, by or "row", len(clusters), alternative)
+
+
+def _standardise(scores: Floats) -> Floats:
+    # Equal scores stay equal: their deviation is 0, or nothing but rounding.
+    sd = float(scores.std()) if scores.min() < scores.max() else 1.0
+    return np.asarray((scores - scores.mean()) / sd)
+
+
 def _swap_test(
-    measure: Measure,
-    models: tuple[Units, Units],
-    clusters: list[NDArray[np.int64]],
+    compute_difference: Callable[[NDArray[np.bool_]], float],
+    n: int,
     draws_and_seed: tuple[int, int],
     alternative: str,
 ) -> tuple[float, float, int | None]:
-    """Return the difference, p and the number of draws, by swapping rows and evaluating the measure again."""
+    """Return the difference, p and the number of draws, by swapping rows and evaluating the measure again.
+
+    Args:
+        compute_difference: From the clusters to swap to the difference between the models.
+        n: The number of clusters.
+    """
     draws, seed = draws_and_seed
-    compute_difference = _make_difference_function(measure, models, clusters)
-    observed = compute_difference(np.zeros(len(clusters), dtype=bool))
+    observed = compute_difference(np.zeros(n, dtype=bool))
     if np.isnan(observed):
         raise Undefined("the measure is undefined for one of the models")
-    is_exact = 2 ** len(clusters) <= draws
-    swaps = _enumerate_swaps(len(clusters)) if is_exact else _sample_swaps(len(clusters), draws, seed)
+    is_exact = 2**n <= draws
+    swaps = _enumerate_swaps(n) if is_exact else _sample_swaps(n, draws, seed)
     differences = np.array([compute_difference(swap) for swap in swaps])
     defined = differences[~np.isnan(differences)]
     if len(defined) < _MIN_DEFINED_SHARE * len(differences):
@@ -212,9 +256,7 @@ def _make_difference_function(
 ) -> Callable[[NDArray[np.bool_]], float]:
     """Return the function from the clusters to swap to the difference between the models, nan where undefined."""
     first, second = models
-    cluster_of_row = np.empty(len(first), dtype=np.int64)
-    for cluster_index, rows in enumerate(clusters):
-        cluster_of_row[rows] = cluster_index
+    cluster_of_row = _index_clusters(clusters, len(first))
 
     def compute_difference(is_swapped: NDArray[np.bool_]) -> float:
         swap = is_swapped[cluster_of_row]
@@ -224,6 +266,14 @@ def _make_difference_function(
             return float("nan")
 
     return compute_difference
+
+
+def _index_clusters(clusters: list[NDArray[np.int64]], n: int) -> NDArray[np.int64]:
+    """Return the cluster of each row."""
+    cluster_of_row = np.empty(n, dtype=np.int64)
+    for cluster_index, rows in enumerate(clusters):
+        cluster_of_row[rows] = cluster_index
+    return cluster_of_row
 
 
 def _swap_rows(mine: Units, other: Units, swap: NDArray[np.bool_]) -> Units:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from acceptability.errors import MeasureError, Undefined
 from acceptability.stats.bootstrap import clopper_pearson
@@ -122,6 +122,44 @@ def sign_test(hits: int, n: int) -> float:
     if n == 0:
         raise Undefined("there is no choice to test")
     return _binomial_two_sided(min(hits, n - hits), n)
+
+
+def binomial_lower_tail(hits: int, n: int, chance: float) -> float:
+    """Return the probability of at most so many hits in n independent trials (one-sided exact binomial test).
+
+    >>> binomial_lower_tail(1, 10, 0.5)
+    0.0107421875
+    """
+    if not 0 <= hits <= n or not 0 < chance < 1:
+        raise MeasureError(f"{hits} of {n} at a chance of {chance} is no count; expected 0 to n, and 0 to 1")
+    return float(scipy.special.bdtr(hits, n, chance))
+
+
+def hypergeometric_lower_tail(hits: int, yes: int, good: int, n: int) -> float:
+    """Return the probability of at most so many hits if predictions are unrelated to labels (Fisher's exact test).
+
+    Args:
+        hits: How many good ones are among those with the answer yes.
+        yes: How many have the answer yes.
+        good: How many are good.
+        n: How many there are.
+
+    >>> round(hypergeometric_lower_tail(1, 4, 4, 8), 4)
+    0.2429
+    """
+    least, most = max(0, yes + good - n), min(yes, good)
+    if not least <= hits <= most:
+        raise MeasureError(
+            f"{hits} hits are impossible among {yes} of {n}, {good} of them good: expected {least} to {most}"
+        )
+    counts = np.arange(least, hits + 1)
+    # As logarithms, since the factorials of a thousand sentences overflow.
+    log_chances = _log_binomial(good, counts) + _log_binomial(n - good, yes - counts) - _log_binomial(n, np.array(yes))
+    return min(1.0, float(np.exp(scipy.special.logsumexp(log_chances))))
+
+
+def _log_binomial(n: int, k: NDArray[np.int64]) -> Floats:
+    return np.asarray(scipy.special.gammaln(n + 1) - scipy.special.gammaln(k + 1) - scipy.special.gammaln(n - k + 1))
 
 
 def _binomial_two_sided(fewer: int, n: int) -> float:

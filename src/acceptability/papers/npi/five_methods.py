@@ -15,7 +15,7 @@ from acceptability.api.contrasts import score_target_contrasts
 from acceptability.api.evaluation import measure
 from acceptability.api.scoring import ProgressCallback, as_model, score
 from acceptability.errors import MeasureError, MissingExtra, ModelError, OutOfMemory, SuiteError
-from acceptability.measures.classification import MCC
+from acceptability.measures.classification import MCC, find_natural_threshold
 from acceptability.measures.pairs import AbsolutePair, GradientPair
 from acceptability.measures.rows import collect_row_tags
 from acceptability.measures.target_contrast import ClozePair
@@ -27,7 +27,6 @@ from acceptability.suites import add_minimal_pairs
 from acceptability.types import Result, Scores, Suite
 
 METHODS = ("Boolean", "absolute pair", "gradient pair", "cloze", "probing")
-_CLASSIFIER_REDUCTIONS = ("log_odds", "p_acceptable", "signed_confidence")
 
 
 @dataclass(frozen=True)
@@ -153,9 +152,9 @@ def _evaluate_model(
     _, loaded = as_model(model)
     scores = score(plan.suite, model, progress=progress)
     # ``score`` chooses a reduction by the kind of the model, which tells classifiers from language models.
-    is_classifier = scores.reduction.partition("(")[0] in _CLASSIFIER_REDUCTIONS
+    is_classifier = find_natural_threshold(scores) is not None
     # Log-odds have a natural threshold. The scores of a language model need one that is fitted, on the other folds.
-    boolean = MCC(threshold=0.0) if is_classifier else MCC(threshold="cv")
+    boolean = MCC().resolve([scores], plan.bootstrap.by)
     yield from _measure_cells(plan, plan.suite, scores, boolean, "Boolean")
     yield from compute_absolute_cells(plan, scores, boolean)
     yield from _measure_cells(plan, plan.suite, scores, GradientPair(), "gradient pair")
@@ -168,23 +167,24 @@ def compute_absolute_cells(plan: MethodsPlan, scores: Scores, boolean: MCC) -> I
     """Yield how often both sentences of a pair are classified correctly.
 
     A language model has no decision threshold of its own: its decisions are those of the thresholds that Boolean
-    acceptability fitted by cross-validation.
+    acceptability fitted by cross-validation, by the majority of the splits into folds.
 
     Args:
         plan: The data and settings.
         scores: The scores of the suite.
         boolean: The measure of Boolean acceptability, with its threshold.
     """
-    if boolean.threshold == 0.0:
-        yield from _measure_cells(plan, plan.suite, scores, AbsolutePair(threshold=0.0), "absolute pair")
+    if not isinstance(boolean.threshold, str):
+        yield from _measure_cells(plan, plan.suite, scores, AbsolutePair(boolean.threshold), "absolute pair")
         return
     try:
         units = boolean.units(plan.suite, scores)
     except MeasureError as error:
         yield MethodCell(scores.model, ALL_SENTENCES, "absolute pair", None, reason=str(error))
         return
-    # The cross-validated decisions become scores of 0 and 1, so that the usual measure of pairs applies with a
-    # threshold between them. The signature names the step, without which the scores would look like log-probabilities.
+    # The cross-validated decisions become scores from 0 to 1, the share of the splits that accept the sentence, so that
+    # the usual measure of pairs applies with a threshold between them. The signature names the step, without which the
+    # scores would look like log-probabilities.
     decisions = dict(zip(units.ids, units["predicted"].tolist(), strict=True))
     undecided = [pair for pair in plan.suite.contrasts if pair.better not in decisions or pair.worse not in decisions]
     # Folds are made of labelled sentences only, so that others have no decision.

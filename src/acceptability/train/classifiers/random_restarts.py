@@ -50,6 +50,7 @@ FINISHED, FAILED = "finished", "failed"
 _MEASURES = (MCC, Accuracy)
 # A vote is the share of runs that accept a sentence, not log-odds: the majority is above one half.
 _VOTE_THRESHOLD = 0.5
+_LOG_ODDS_THRESHOLD = 0.0
 
 
 @dataclass(frozen=True)
@@ -390,7 +391,11 @@ def summarise_scores(
     for measure_class in _MEASURES:
         values = [
             # Without intervals: only the ensemble's is reported, and resampling is the slow part.
-            _require_value(measure(suite, run_scores, [measure_class()], bootstrap=Bootstrap(resamples=0))[0])
+            _require_value(
+                measure(
+                    suite, run_scores, [measure_class(threshold=_LOG_ODDS_THRESHOLD)], bootstrap=Bootstrap(resamples=0)
+                )[0]
+            )
             for run_scores in scores
         ]
         (ensemble,) = measure(suite, vote, [measure_class(threshold=_VOTE_THRESHOLD)], bootstrap=bootstrap)
