@@ -323,3 +323,16 @@ def test_fits_to_ratings_count_or_omit_unknown_words(specs: dict[str, str]) -> N
     assert (counted.n, omitted.n) == (22, 20)
     assert "unknown words are in 2 of 22 sentences" in counted.notes
     assert "unknown words" not in " ".join(omitted.notes)
+
+
+def test_a_suite_in_another_language_is_remarked_on(specs: dict[str, str], causal_dir: Path) -> None:
+    german = Suite("german", (Sentence("a", "The Katze schläft ."), Sentence("b", "The Hunde bellen .")))
+    assert (
+        "4 of 8 words (50%) are unknown to the model: is the suite in a language"
+        in score(german, specs["ngram"]).notes[0]
+    )
+    assert not score(PAIRS.restrict({"known/good", "known/bad"}), specs["ngram"]).notes
+    russian = Suite("russian", (Sentence("a", "Кошка спит."), Sentence("b", "Кошка спать.")))
+    (note,) = score(russian, f"causal:{causal_dir}").notes
+    assert "tokens for 23 characters, so its vocabulary lacks most of them" in note
+    assert not score(PAIRS, f"causal:{causal_dir}").notes

@@ -3,7 +3,7 @@
 - Contrasts of two equal texts, and labels of one class.
 - Scores that are all equal, and predictions that are all the same.
 - Results clearly below chance, by an exact test: swapped columns, or a score that is higher for worse sentences.
-- Words that the model does not know: a suite in another language.
+- Words or characters that the model does not know: a suite in another language.
 
 Each function returns the remarks of one kind, or none; ``collect_remarks`` returns all that apply to a result, which
 stand among its notes.
@@ -28,6 +28,10 @@ _ALPHA = 0.001
 # The trigram model does not know 0 to 5 % of the words of most English suites of the catalog, and 20 % of those of
 # CoLA's targeted set of word orders, which has many names; of three German sentences it does not know half.
 _LARGE_UNKNOWN_SHARE = 1 / 3
+
+# A model of characters has one token for each, and a vocabulary that knows the script fewer. Three bytes spell out most
+# characters of other scripts.
+_MANY_TOKENS_PER_CHARACTER = 1.2
 
 
 def collect_remarks(suite: Suite, measure: Measure, scores: Scores, units: Units, by: str = "") -> tuple[str, ...]:
@@ -115,6 +119,28 @@ def remark_on_unknown_words(words: int, unknown: int) -> tuple[str, ...]:
     return (
         f"{unknown} of {words} words ({unknown / words:.0%}) are unknown to the model: is the suite in a language, or "
         "a notation, that it was not trained on?",
+    )
+
+
+def remark_on_characters(characters: int, tokens: int) -> tuple[str, ...]:
+    """Return a remark on a suite of which a model reads more tokens than the text has characters.
+
+    A tokenizer of bytes spells out the characters that its vocabulary lacks, as GPT-2's does those of most scripts.
+
+    Args:
+        characters: The number of characters that were scored.
+        tokens: The number of tokens that they were divided into.
+
+    >>> remark_on_characters(1000, 250)
+    ()
+    >>> len(remark_on_characters(1000, 2000))
+    1
+    """
+    if tokens <= _MANY_TOKENS_PER_CHARACTER * characters:
+        return ()
+    return (
+        f"the model reads {tokens:,} tokens for {characters:,} characters, so its vocabulary lacks most of them: is "
+        "the suite in a script that it was not trained on?",
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from acceptability.api.remarks import remark_on_characters, remark_on_unknown_words
 from acceptability.protocols import Model
 from acceptability.types import ModelOutput, Scores, Suite, TokenScores
 
@@ -35,15 +36,16 @@ class UnknownWordCounter:
     def __init__(self, suite: Suite) -> None:
         self._suite = suite
         self._words: dict[str, tuple[str, ...]] = {}
-        self.tokens = self.unknown_tokens = 0
+        self._tokens = self._unknown_tokens = self._characters = 0
 
     def add_batch(self, batch: Sequence[tuple[int, ModelOutput]]) -> None:
         """Add a batch of (sentence index, output)."""
         for sentence_index, output in batch:
             if isinstance(output, TokenScores):
-                self.tokens += len(output.tokens)
+                self._tokens += len(output.tokens)
+                self._characters += max(end for _, end in output.offsets) - output.offsets[0][0]
                 if output.unknown:
-                    self.unknown_tokens += len(output.unknown)
+                    self._unknown_tokens += len(output.unknown)
                     self._words[self._suite.sentences[sentence_index].id] = output.unknown_words
 
     @property
@@ -58,6 +60,11 @@ class UnknownWordCounter:
             scores: The scores of the suite.
             omit: Whether sentences with unknown words lose their scores, so that results leave them out.
         """
+        remarks = (
+            *remark_on_unknown_words(self._tokens, self._unknown_tokens),
+            *remark_on_characters(self._characters, self._tokens),
+        )
+        scores = replace(scores, notes=(*scores.notes, *remarks)) if remarks else scores
         if not self._words:
             return scores
         if not omit:
