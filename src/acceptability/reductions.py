@@ -17,14 +17,15 @@ A unigram file has two tab-separated columns under a header: ``word`` or ``token
 (natural logs; a missing unit is an error). Words are looked up in lower case unless the
 file itself has capitals. A row ``<unk>`` (or ``<UNK>``) stands for all units missing from the
 file. It holds the share of all of them together, which is right for a model that reads them as
-``<unk>``, but makes each of them too probable for a model that distinguishes them.
+``<unk>``, and is shared out by their spelling where the model's own is (``unknown='spelling'``), but
+makes each of them too probable for a model that distinguishes them.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import ClassVar, Protocol
@@ -389,7 +390,22 @@ def find_unigram_reduction(reduction: Reduction) -> UnigramReduction | None:
 def compute_unit_logprobs(token_scores: TokenScores, table: UnigramTable) -> tuple[Floats, Floats]:
     """Return the model's and the unigram log-probabilities of the same units, words or tokens."""
     units, logprobs = split_units(token_scores, table)
-    return logprobs, np.array([table.logprob(unit) for unit in units])
+    unigrams = np.array([table.logprob(unit) for unit in units])
+    if token_scores.spelling_logprobs and table.shares_unknown:
+        # What a table has for all units that it does not list is shared out by their spelling too. Otherwise the
+        # model's log-probability of one word would be compared with the unigram one of all unknown words together.
+        is_unlisted = np.array([not table.contains(unit) for unit in units])
+        unigrams += is_unlisted * _spelling_logprobs_by_unit(token_scores, table, len(units))
+    return logprobs, unigrams
+
+
+def _spelling_logprobs_by_unit(token_scores: TokenScores, table: UnigramTable, count: int) -> Floats:
+    """Return the log-probability of the spelling of each unit; 0 for those without an unknown token."""
+    by_token = np.zeros(len(token_scores.tokens), np.float32)
+    by_token[list(token_scores.unknown or ())] = token_scores.spelling_logprobs
+    _, by_unit = split_units(replace(token_scores, logprobs=by_token), table)
+    assert len(by_unit) == count
+    return by_unit
 
 
 def split_units(token_scores: TokenScores, table: UnigramTable) -> tuple[Sequence[str], Floats]:
@@ -474,6 +490,11 @@ class UnigramTable(Protocol):
         ...
 
     @property
+    def shares_unknown(self) -> bool:
+        """Whether all units that it does not list have one probability together, rather than one each."""
+        ...
+
+    @property
     def signature(self) -> str:
         """The table's name, with a hash of its content if that can change."""
         ...
@@ -493,6 +514,7 @@ class WordFreq:
 
     language: str
     unit: str = "word"
+    shares_unknown: bool = False
 
     @property
     def signature(self) -> str:
@@ -520,7 +542,7 @@ class UnigramFileTable:
         name: The name of the file.
         unit: "word" or "token".
         logprobs: The log-probability of each listed unit.
-        unknown: That of any other unit; None if there is none.
+        unknown: That of all other units together; None if there is none.
         is_lower: Whether all listed words are in lower case.
         signature: The name with a hash of the content.
     """
@@ -531,6 +553,7 @@ class UnigramFileTable:
     unknown: float | None
     is_lower: bool
     signature: str
+    shares_unknown: bool = True
 
     def contains(self, unit: str) -> bool:
         """Return whether the file has a row for a word or token."""

@@ -334,6 +334,8 @@ class TokenScores:
         logprobs: Their log-probabilities in nats, as float32.
         unknown: The positions of the tokens that are not in the model's vocabulary, such as unknown words; None if the
             model does not say.
+        spelling_logprobs: For each unknown token, the log-probability of its spelling, which is part of its
+            log-probability; empty if the model gives unknown tokens none.
     """
 
     text: str
@@ -341,6 +343,7 @@ class TokenScores:
     offsets: tuple[Span, ...]
     logprobs: NDArray[np.float32]
     unknown: tuple[int, ...] | None = None
+    spelling_logprobs: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if not len(self.tokens) == len(self.offsets) == len(self.logprobs):
@@ -353,6 +356,8 @@ class TokenScores:
             raise ScoreError(f"{shorten(self.text)!r}: the model gave a log-probability that is not finite")
         if self.unknown and not 0 <= min(self.unknown) <= max(self.unknown) < len(self.tokens):
             raise ScoreError(f"{shorten(self.text)!r}: an unknown token is none of its {len(self.tokens)} tokens")
+        if self.spelling_logprobs and len(self.spelling_logprobs) != len(self.unknown or ()):
+            raise ScoreError(f"{shorten(self.text)!r}: unknown tokens and their spellings differ in number")
 
     @property
     def unknown_words(self) -> tuple[str, ...]:

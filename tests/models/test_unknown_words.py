@@ -17,7 +17,7 @@ from acceptability import evaluate, judge, load_model, measure, score
 from acceptability.api.contrasts import score_target_contrasts
 from acceptability.api.evaluation import evaluate_suites
 from acceptability.api.linking import link
-from acceptability.api.scoring import find_deciding_words, score_rows
+from acceptability.api.scoring import find_deciding_words, load_reduction, score_rows
 from acceptability.cli import app
 from acceptability.errors import ModelError, QueryError, ScoreError
 from acceptability.models.ngram.aggregate_markov import AggregateMarkovTable, serialize_aggregate_markov
@@ -254,6 +254,17 @@ def test_the_store_keeps_which_tokens_are_unknown() -> None:
     assert [decoded[row].unknown for row in range(4)] == [(), (1,), (0, 1), None]
     assert [decoded[row].tokens for row in range(4)] == [tokens] * 4
     assert all(decoded[row].logprobs.tolist() == [-1, -2] for row in range(4))
+    spelled = [
+        TokenScores("a b", tokens, spans, logprobs, unknown, spelling)
+        for unknown, spelling in (((1,), (-3.5,)), ((), ()), ((0, 1), (-1.5, -2.5)), ((0,), ()))
+    ]
+    block = encode_block(spelled, b"", "m")
+    decoded = decode_block(block, b"", dict.fromkeys((0, 1, 2, 3), "a b"), "m")
+    assert [decoded[row].spelling_logprobs for row in range(4)] == [(-3.5,), (), (-1.5, -2.5), ()]
+    assert [decoded[row].tokens for row in range(4)] == [tokens] * 4
+    assert decode_block(block, b"", {2: "a b"}, "m")[2].spelling_logprobs == (-1.5, -2.5)
+    with pytest.raises(ScoreError, match="unknown tokens and their spellings differ in number"):
+        TokenScores("a b", tokens, spans, logprobs, (0, 1), (-1.0,))
     # As the version before wrote them.
     plain = encode_block([TokenScores("a b", ("a\0", "b"), spans, logprobs)], b"", "m")
     assert plain[4:5] == b"j"
@@ -336,3 +347,27 @@ def test_a_suite_in_another_language_is_remarked_on(specs: dict[str, str], causa
     (note,) = score(russian, f"causal:{causal_dir}").notes
     assert "tokens for 23 characters, so its vocabulary lacks most of them" in note
     assert not score(PAIRS, f"causal:{causal_dir}").notes
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_slor_compares_an_unknown_word_with_its_own_share(specs: dict[str, str], kind: str, tmp_path: Path) -> None:
+    # The model and the table share the probability of <unk> out by the same spelling, which SLOR then cancels.
+    table = tmp_path / "unigrams.tsv"
+    table.write_text("token\tlogprob\nthe\t-2.0\ncats\t-4.0\n.\t-3.0\n<unk>\t-5.0\n")
+    text = TEXT.get(kind, "the cats zebra.").lower()
+    spelled = run_model(specs[kind], text)
+    whole = run_model(f"{specs[kind]}(unknown='<unk>')", text)
+    reduce = load_reduction(f"slor(unigrams={str(table)!r})")
+    assert spelled.logprobs[2] < whole.logprobs[2] - 3
+    assert reduce(spelled) == pytest.approx(reduce(whole), abs=1e-5)
+    # By words, "zebra." is one, whose point is not unknown.
+    by_word = tmp_path / "words.tsv"
+    by_word.write_text("word\tcount\nthe\t90\ncats\t9\n")
+    reduce = load_reduction(f"norm_lp_sub(unigrams={str(by_word)!r})")
+    assert reduce(spelled) == pytest.approx(reduce(whole), abs=1e-4)
+
+
+def test_a_table_with_a_value_for_each_word_is_left_alone(specs: dict[str, str]) -> None:
+    spelled, whole = (run_model(f"{specs['ngram']}{option}", "The cats zebra.") for option in ("", "(unknown='<unk>')"))
+    reduce = load_reduction("norm_lp_sub(unigrams='wordfreq:en')")
+    assert reduce(whole) - reduce(spelled) == pytest.approx(whole.logprobs[2] - spelled.logprobs[2], abs=1e-4)

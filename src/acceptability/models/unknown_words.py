@@ -19,6 +19,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 
+import numpy as np
+from numpy.typing import NDArray
+
 from acceptability.errors import ModelError, QueryError
 
 POLICIES = ("spelling", "<unk>", "uniform", "refuse", "omit")
@@ -62,6 +65,24 @@ def refuse_unknown_words(model: str, words: Sequence[str], index: int) -> None:
         raise QueryError(
             index, f"{model} does not know {shown}, and unknown='refuse'; unknown='omit' leaves such sentences out"
         )
+
+
+def add_spelling(
+    logprobs: NDArray[np.float32], tokens: Sequence[str], unknown: Sequence[int], spelling: SpellingModel
+) -> tuple[float, ...]:
+    """Add the log-probability of its spelling to that of each unknown token, and return what was added.
+
+    Args:
+        logprobs: The log-probabilities of the tokens, which are changed. That of an unknown one is that of ``<unk>``,
+            which stands for all unknown words together.
+        tokens: The tokens.
+        unknown: The positions of the unknown tokens.
+        spelling: The model of their spelling.
+    """
+    # As float32, so that what the store keeps is what was added.
+    added = [float(np.float32(spelling.logprob(tokens[position]))) for position in unknown]
+    logprobs[list(unknown)] += np.array(added, np.float32)
+    return tuple(added)
 
 
 class SpellingModel:

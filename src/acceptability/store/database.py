@@ -224,8 +224,9 @@ def delete_blocks(database: sqlite3.Connection, numbers_by_model: Mapping[str, S
 # - z: the number of tokens of each output, then for all outputs together the spans of the tokens, their
 #   log-probabilities, and the tokens themselves, separated by zero bytes;
 # - j: as z, but with the tokens as JSON, for tokens that contain a zero byte;
-# - y, k: as z and j, with a byte for each token between log-probabilities and tokens: 1 if it is unknown to the model,
-#   0 if not, 2 if the model does not say.
+# - y, k: as z and j, with a byte for each token between log-probabilities and tokens: 0 if the model knows it, 1 if it
+#   is unknown, 2 if the model does not say, 3 if it is unknown and has a log-probability of its spelling; and those
+#   log-probabilities, as float32.
 #
 # Columns over the whole batch and not one record for each output: NumPy then packs and unpacks a thousand outputs in
 # about the time of one.
@@ -233,7 +234,7 @@ _HEADER = struct.Struct("<IcI")
 _LENGTH = struct.Struct("<I")
 _KINDS = b"lzjyk"
 _KINDS_WITH_UNKNOWN = {b"z": b"y", b"j": b"k"}
-_DOES_NOT_SAY = 2
+_UNKNOWN, _DOES_NOT_SAY, _UNKNOWN_WITH_SPELLING = 1, 2, 3
 
 
 def encode_block(outputs: Sequence[ModelOutput], keys: bytes, model: str) -> bytes:
@@ -267,7 +268,9 @@ def _encode_tokens(outputs: Sequence[TokenScores]) -> tuple[bytes, bytes]:
         kind, joined_tokens = b"j", json.dumps(names, ensure_ascii=False, separators=(",", ":"))
     flags = b""
     if any(output.unknown is not None for output in outputs):
-        kind, flags = _KINDS_WITH_UNKNOWN[kind], b"".join(map(_encode_unknown, outputs))
+        spellings = list(chain.from_iterable(output.spelling_logprobs for output in outputs))
+        flags = b"".join(map(_encode_unknown, outputs)) + np.array(spellings, "<f4").tobytes()
+        kind = _KINDS_WITH_UNKNOWN[kind]
     parts = (
         np.array(counts, "<u4").tobytes(),
         np.fromiter(spans, "<u4", 2 * total).tobytes(),
@@ -284,7 +287,7 @@ def _encode_unknown(output: TokenScores) -> bytes:
         return bytes([_DOES_NOT_SAY]) * len(output.tokens)
     flags = bytearray(len(output.tokens))
     for position in output.unknown:
-        flags[position] = 1
+        flags[position] = _UNKNOWN_WITH_SPELLING if output.spelling_logprobs else _UNKNOWN
     return bytes(flags)
 
 
@@ -293,7 +296,7 @@ def _decode_unknown(flags: bytes) -> tuple[int, ...] | None:
     if not flags or flags[0] == _DOES_NOT_SAY:
         return None
     # Nearly all sentences consist of known tokens, and this is decoded for every sentence of a suite.
-    return tuple(position for position, flag in enumerate(flags) if flag) if 1 in flags else ()
+    return tuple(position for position, flag in enumerate(flags) if flag) if any(flags) else ()
 
 
 def decode_block(block: bytes, keys: bytes, texts: Mapping[int, str], model: str) -> dict[int, ModelOutput] | None:
@@ -318,14 +321,19 @@ def decode_block(block: bytes, keys: bytes, texts: Mapping[int, str], model: str
     logprobs = np.frombuffer(block, "<f4", total, position + 8 * total)
     position += 12 * total
     flags = block[position : position + total] if kind in _KINDS_WITH_UNKNOWN.values() else b""
-    joined_tokens = block[position + len(flags) :].decode("utf-8", "surrogatepass")
+    position += len(flags)
+    spellings = np.frombuffer(block, "<f4", flags.count(_UNKNOWN_WITH_SPELLING), position).tolist()
+    joined_tokens = block[position + 4 * len(spellings) :].decode("utf-8", "surrogatepass")
     names = json.loads(joined_tokens) if kind in (b"j", b"k") else joined_tokens.split("\0")
     outputs: dict[int, ModelOutput] = {}
     for row, text in texts.items():
         first, last = ends[row] - int(counts[row]), ends[row]
         offsets = tuple(zip(spans[2 * first : 2 * last : 2], spans[2 * first + 1 : 2 * last : 2], strict=True))
-        unknown = _decode_unknown(flags[first:last])
-        outputs[row] = TokenScores(text, tuple(names[first:last]), offsets, logprobs[first:last], unknown)
+        unknown, added = _decode_unknown(flags[first:last]), ()
+        if _UNKNOWN_WITH_SPELLING in flags[first:last]:
+            before = flags.count(_UNKNOWN_WITH_SPELLING, 0, first)
+            added = tuple(spellings[before : before + len(unknown or ())])
+        outputs[row] = TokenScores(text, tuple(names[first:last]), offsets, logprobs[first:last], unknown, added)
     return outputs
 
 

@@ -31,6 +31,7 @@ from acceptability.models.ngram.trained import TrainedNGram, is_model_folder, op
 from acceptability.models.unknown_words import (
     DEFAULT_POLICY,
     SpellingModel,
+    add_spelling,
     refuse_unknown_words,
     validate_unknown_policy,
 )
@@ -200,17 +201,18 @@ class NGram(Model):
         """
         words = [encoded.words[position] for position in encoded.scored_positions]
         unknown = tuple(number for number, word in enumerate(words) if self.is_unknown(word))
-        if self.unknown == "spelling":
-            # Added to the log-probability of <unk>, which stands for all unknown words together.
-            for number in unknown:
-                logprobs[number] += self.spelling.logprob(words[number])
+        token_logprobs = np.array([*logprobs, *ends], dtype=np.float32)
+        added: tuple[float, ...] = ()
+        if self.unknown == "spelling" and unknown:
+            added = add_spelling(token_logprobs, words, unknown, self.spelling)
         offsets = [encoded.offsets[position] for position in encoded.scored_positions]
         return TokenScores(
             encoded.query.text,
             (*words, *["</s>"] * len(ends)),
             (*offsets, *[(len(encoded.query.text),) * 2] * len(ends)),
-            np.array([*logprobs, *ends], dtype=np.float32),
+            token_logprobs,
             unknown,
+            added,
         )
 
     @cached_property

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from acceptability.errors import ModelError, QueryError
 from acceptability.models.files import hash_files, resolve_folder_version
-from acceptability.models.unknown_words import DEFAULT_POLICY, SpellingModel, refuse_unknown_words
+from acceptability.models.unknown_words import DEFAULT_POLICY, SpellingModel, add_spelling, refuse_unknown_words
 from acceptability.protocols import Model
 from acceptability.specs import format_spec
 from acceptability.text.words import (
@@ -180,11 +180,10 @@ class TrainedNGram(Model):
             *([(len(encoded.query.text),) * 2] if scores_eos else []),
         )
         token_logprobs = logprobs[positions]
-        if self.unknown == "spelling":
-            # Added to the log-probability of <unk>, which stands for all unknown words together.
-            for position in encoded.unknown:
-                token_logprobs[position] += self.spelling.logprob(tokens[position])
-        return TokenScores(encoded.query.text, tokens, offsets, token_logprobs, encoded.unknown)
+        added: tuple[float, ...] = ()
+        if self.unknown == "spelling" and encoded.unknown:
+            added = add_spelling(token_logprobs, tokens, encoded.unknown, self.spelling)
+        return TokenScores(encoded.query.text, tokens, offsets, token_logprobs, encoded.unknown, added)
 
     def _encode_query(self, query: Query, index: int) -> TrainedNGramEncoding:
         words, spans = self.vocabulary.tokenize(query.full_text)

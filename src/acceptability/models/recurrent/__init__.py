@@ -32,6 +32,7 @@ from acceptability.models.files import (
 from acceptability.models.unknown_words import (
     DEFAULT_POLICY,
     SpellingModel,
+    add_spelling,
     refuse_unknown_words,
     validate_unknown_policy,
 )
@@ -285,13 +286,12 @@ class Recurrent(Model):
             *([(len(encoded.query.text),) * 2] if scores_eos else []),
         )
         token_logprobs = logprobs[positions]
-        for position in encoded.unknown:
-            if self._unknown_logprob is not None:
-                token_logprobs[position] = self._unknown_logprob
-            elif self.unknown == "spelling":
-                # Added to the log-probability of <unk>, which stands for all unknown words together.
-                token_logprobs[position] += self.spelling.logprob(tokens[position])
-        return TokenScores(encoded.query.text, tokens, offsets, token_logprobs, encoded.unknown)
+        added: tuple[float, ...] = ()
+        if self._unknown_logprob is not None:
+            token_logprobs[list(encoded.unknown)] = self._unknown_logprob
+        elif self.unknown == "spelling" and encoded.unknown:
+            added = add_spelling(token_logprobs, tokens, encoded.unknown, self.spelling)
+        return TokenScores(encoded.query.text, tokens, offsets, token_logprobs, encoded.unknown, added)
 
     def _encode_query(self, query: Query, index: int) -> RecurrentEncoding:
         words, spans = self.vocabulary.tokenize(query.full_text)
