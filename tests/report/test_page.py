@@ -119,9 +119,10 @@ def test_tokens_are_read_from_the_store_without_a_model(tmp_path: Path, monkeypa
     assert found.models == ("uniform",)
     assert len(found.pairs) == 383
     first = pack_browser(found)["pairs"][0]
-    starts, bits = first["tokens"][0][0][::3], first["tokens"][0][0][2::3]
+    starts, bits, unknown = (first["tokens"][0][0][part::4] for part in (0, 2, 3))
     assert starts[0] == 0
     assert bits == [15.6] * len(bits)
+    assert unknown == [0] * len(bits)
     folder = str(run.folder)
     monkeypatch.setenv("ACCEPTABILITY_HOME", str(tmp_path))
     elsewhere = build_browser(attach_suites(load_report_data([folder])))
