@@ -39,9 +39,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from acceptability.errors import SuiteError
-from acceptability.suites import MinimalPair, build_pair_suite
+from acceptability.suites import MinimalPair, add_group_tag, build_pair_suite
 from acceptability.suites.catalog import CatalogEntry
 from acceptability.text.io import read_dict_rows, read_lines, read_tab_rows
 from acceptability.types import Contrast, Sentence, Suite, make_contrast
@@ -167,7 +168,18 @@ def _read_pairs(entry: CatalogEntry, files: Mapping[str, bytes]) -> Suite:
         ]
         sentences += pair
         contrasts.append(make_contrast(*sorted(pair, key=lambda sentence: sentence.label == 0)))
-    return Suite(entry.id, tuple(sentences), tuple(contrasts))
+    return _add_paradigms(Suite(entry.id, tuple(sentences), tuple(contrasts)))
+
+
+def _add_paradigms(suite: Suite) -> Suite:
+    """Return the suite with the derived tag ``set``: pairs that share a sentence are of one paradigm."""
+    # The file does not say which, but no text is in two paradigms of the suite npi. A paradigm is several sets here if
+    # its pairs share no sentence.
+    by_text: dict[str, list[str]] = {}
+    for sentence in suite.sentences:
+        by_text.setdefault(sentence.text, []).append(sentence.id)
+    pairs = ((contrast.better, contrast.worse) for contrast in suite.contrasts)
+    return add_group_tag(suite, "set", [*by_text.values(), *pairs])
 
 
 def _parse_condition(text: str, where: str) -> dict[str, str]:
@@ -194,7 +206,46 @@ def read_li_adger(entry: CatalogEntry, files: Mapping[str, bytes]) -> Suite:
     # which the pair file corrects in one pair.
     pairs = [row for _, row in read_dict_rows(files[_PAIRS], f"{entry.folder}/{_PAIRS}") if not row["discard"]]
     contrasts = tuple(make_contrast(sentences[row["gramm_id"]], sentences[row["ungramm_id"]]) for row in pairs)
-    return Suite(entry.id, tuple(sentences.values()), contrasts)
+    return _add_type_pairs(Suite(entry.id, tuple(sentences.values()), contrasts))
+
+
+TYPE_PAIR_TAG = "type_pair"
+"""Of a contrast: the types of its two sentences. Of a sentence: all types that contrasts connect with its own."""
+
+
+def _add_type_pairs(suite: Suite) -> Suite:
+    """Return the suite with the derived tag ``type_pair``, the sampling unit of sentences and of contrasts.
+
+    Lexicalisations of one type have ids that differ in the last part only. A type may be in several pairs: sentences
+    get the types of all of these together, since their scores cannot be independent if they share a type.
+    """
+    sentences_of: dict[str, list[str]] = {}
+    for sentence in suite.sentences:
+        sentences_of.setdefault(_find_type(sentence.id), []).append(sentence.id)
+    pairs = {(_find_type(contrast.better), _find_type(contrast.worse)) for contrast in suite.contrasts}
+    linked = ([sentences_of[better][0], sentences_of[worse][0]] for better, worse in sorted(pairs))
+    grouped = add_group_tag(suite, TYPE_PAIR_TAG, [*sentences_of.values(), *linked])
+    sentences = (
+        replace(sentence, tags={**sentence.tags, TYPE_PAIR_TAG: _find_type(sentence.tags[TYPE_PAIR_TAG])})
+        for sentence in grouped.sentences
+    )
+    contrasts = (
+        replace(
+            contrast,
+            tags={**contrast.tags, TYPE_PAIR_TAG: f"{_find_type(contrast.better)} > {_find_type(contrast.worse)}"},
+        )
+        for contrast in grouped.contrasts
+    )
+    return replace(grouped, sentences=tuple(sentences), contrasts=tuple(contrasts))
+
+
+def _find_type(sentence_id: str) -> str:
+    """Return the type of a sentence of Linguistic Inquiry or Adger.
+
+    >>> _find_type("32.1.martin.1a.g.01")
+    '32.1.martin.1a.g'
+    """
+    return sentence_id.rpartition(".")[0]
 
 
 def _parse_sentence(row: Mapping[str, str]) -> Sentence:
@@ -258,7 +309,7 @@ def _read_context(entry: CatalogEntry, content: bytes, where: str) -> Iterator[S
 def read_sprouse2013_li(entry: CatalogEntry, files: Mapping[str, bytes]) -> Suite:
     """Return the Linguistic Inquiry pairs of Sprouse, Schütze and Almeida (2013)."""
     ((path, content),) = files.items()
-    return build_pair_suite(entry.id, _read_rated_pairs(content, f"{entry.folder}/{path}"))
+    return _add_type_pairs(build_pair_suite(entry.id, _read_rated_pairs(content, f"{entry.folder}/{path}")))
 
 
 def _read_rated_pairs(content: bytes, where: str) -> Iterator[MinimalPair]:
