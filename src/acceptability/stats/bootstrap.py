@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from acceptability.errors import MeasureError, Undefined
 from acceptability.protocols import Measure
-from acceptability.types import Floats, Units
+from acceptability.types import SINGLE_ROWS, Floats, Units
 
 UnitIndices = NDArray[np.int64]
 """Indices of rows, or of clusters of rows."""
@@ -57,15 +57,19 @@ class Bootstrap:
     Args:
         resamples: The number of resamples; 0 for no intervals.
         level: The confidence level.
-        by: The tag whose values are resampled whole (cluster bootstrap); empty to resample single rows.
+        by: The tag whose values are resampled whole (cluster bootstrap); empty, or "row", to resample single rows. None
+            is the sampling unit of the suite; where there are rows but no suite, it is single rows.
         method: "percentile", or "bca", which corrects for bias and skewness.
+        within: A tag, or "row": the two-level bootstrap, which resamples the values of ``by``, and inside each drawn
+            one the values of this tag, or single rows. Empty for one level.
     """
 
     resamples: int = 1000
     level: float = 0.95
-    by: str = ""
+    by: str | None = None
     seed: int = 0
     method: str = "percentile"
+    within: str = ""
 
     def __post_init__(self) -> None:
         if self.resamples and not _MIN_RESAMPLES <= self.resamples <= MAX_RESAMPLES:
@@ -78,13 +82,21 @@ class Bootstrap:
             raise MeasureError(f"seed is {self.seed}; expected a whole number from 0")
         if self.method not in INTERVAL_METHODS:
             raise MeasureError(f"the interval is {self.method!r}; expected {' or '.join(INTERVAL_METHODS)}")
+        if self.by == SINGLE_ROWS:
+            object.__setattr__(self, "by", "")
+        if self.within and not self.by:
+            raise MeasureError(f"within={self.within!r} resamples inside each value of a tag: name it, as by='paradigm'")
+        # A signature joins the two levels by a slash.
+        if wrong := [tag for tag in (self.by, self.within) if tag and "/" in tag]:
+            raise MeasureError(f"cannot resample by {wrong[0]!r}; for two levels give by='paradigm', within='item'")
 
     @property
     def signature(self) -> str:
         """All settings, for the signature of a result."""
         if not self.resamples:
             return "none"
-        return f"{self.method}({self.level:g},resamples={self.resamples},by={self.by or 'row'},seed={self.seed})"
+        unit = f"{self.by}/{self.within}" if self.within else self.by or SINGLE_ROWS
+        return f"{self.method}({self.level:g},resamples={self.resamples},by={unit},seed={self.seed})"
 
 
 _SIGNED_BOOTSTRAP = re.compile(
@@ -98,17 +110,20 @@ def parse_bootstrap(signature: str) -> Bootstrap:
     >>> parse_bootstrap("percentile(0.95,resamples=1000,by=item,seed=0)").by
     'item'
     """
+    # Never None, the unit of the suite: a signature says what was resampled.
     if signature == "none":
-        return Bootstrap(resamples=0)
+        return Bootstrap(resamples=0, by="")
     match = _SIGNED_BOOTSTRAP.match(signature)
     if match is None:
         raise MeasureError(f"{signature!r} is no bootstrap: expected METHOD(LEVEL,resamples=N,by=UNIT,seed=N)")
+    by, _, within = match["by"].partition("/")
     return Bootstrap(
         resamples=int(match["resamples"]),
         level=float(match["level"]),
-        by="" if match["by"] == "row" else match["by"],
+        by=by,
         seed=int(match["seed"]),
         method=match["method"],
+        within=within,
     )
 
 
@@ -429,7 +444,7 @@ def clopper_pearson(hits: int, n: int, level: float = 0.95) -> tuple[float, floa
     return low, high
 
 
-def cluster_rows(units: Units, by: str) -> list[UnitIndices]:
+def cluster_rows(units: Units, by: str | None) -> list[UnitIndices]:
     """Return the row indices of each sampling unit: of each cluster that shares a value of the tag, or of each row."""
     if not by:
         return list(np.arange(len(units))[:, None])
@@ -448,12 +463,12 @@ def get_cluster_keys(units: Units, by: str) -> list[str]:
     return keys
 
 
-def count_sampling_units(units: Units, by: str) -> int:
+def count_sampling_units(units: Units, by: str | None) -> int:
     """Return the number of sampling units: of rows, or of values of a tag."""
     return len(set(get_cluster_keys(units, by))) if by else len(units)
 
 
-def sum_by_cluster(column: Floats, units: Units, by: str) -> tuple[Floats, Floats]:
+def sum_by_cluster(column: Floats, units: Units, by: str | None) -> tuple[Floats, Floats]:
     """Return the sum of a column and the number of rows, for each sampling unit."""
     if not by:
         return column, np.ones(len(column))
