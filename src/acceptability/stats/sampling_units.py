@@ -11,7 +11,8 @@ from dataclasses import replace
 
 from acceptability.errors import MeasureError
 from acceptability.specs import parse_signature
-from acceptability.stats.bootstrap import Bootstrap, count_sampling_units
+from acceptability.stats.bootstrap import Bootstrap
+from acceptability.stats.resampling import count_sampling_units
 from acceptability.types import SINGLE_ROWS, Suite, Units
 
 FEW_UNITS = 10
