@@ -531,11 +531,14 @@ def _recompute_measure(recomputation: Recomputation, fields: Fields) -> list[Row
 
 
 _DRAWS = re.compile(r"draws=(\d+)")
+_SEED = re.compile(r"seed=(\d+)")
 
 
 def _recompute_comparison(recomputation: Recomputation, fields: Fields) -> list[Row]:
     by, bootstrap = _parse_group(fields), _parse_interval(fields)
-    draws = _DRAWS.search(fields["test"])
+    draws, seed = (pattern.search(fields["test"]) for pattern in (_DRAWS, _SEED))
+    # An interval in closed form has no seed, but random swaps have.
+    bootstrap = replace(bootstrap, seed=int(seed[1])) if seed else bootstrap
     sources = _split_joined(fields["model"], " minus ")
     if len(sources) != 2:
         raise NotReproducible(f"the comparison is of {fields['model']}, which are not two scores with signatures")

@@ -97,7 +97,7 @@ def command(
         ),
     ] = 2000,
     seed: SeedOption = 0,
-    interval: IntervalOption = "percentile",
+    interval: IntervalOption = "auto",
     pairs: Annotated[
         Path | None,
         typer.Option("--differing", help="Write the contrasts that only one of two models gets right: .csv or .jsonl."),

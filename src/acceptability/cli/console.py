@@ -113,7 +113,9 @@ ResampleByOption = Annotated[
 IntervalOption = Annotated[
     str,
     typer.Option(
-        "--interval", help="The kind of bootstrap interval: percentile, or bca, corrected for bias and skewness."
+        "--interval",
+        help="How intervals are computed: auto, a closed form where the measure has one; or by the bootstrap: "
+        "percentile, or bca, corrected for bias and skewness.",
     ),
 ]
 SeedOption = Annotated[int, typer.Option("--seed", help="The seed of the resampling.")]
@@ -243,7 +245,7 @@ def load_cli_engine(name: str, address: str | None) -> Engine:
     return load_engine(format_spec("ray", {**spec.options, "address": address}))
 
 
-def make_bootstrap(resamples: int, by: str, seed: int, method: str = "percentile") -> Bootstrap:
+def make_bootstrap(resamples: int, by: str, seed: int, method: str = "auto") -> Bootstrap:
     """Return the bootstrap of the options ``--resamples``, ``--resample-by``, ``--seed`` and ``--interval``."""
     return Bootstrap(resamples=resamples, by=by, seed=seed, method=method)
 

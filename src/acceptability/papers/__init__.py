@@ -256,7 +256,7 @@ def evaluate_study(
         resamples=description.get("resamples", 1000),
         by=description.get("resample_by", ""),
         seed=description.get("seed", 0),
-        method=description.get("interval", "percentile"),
+        method=description.get("interval", "auto"),
     )
     names = tuple(dict.fromkeys(description["suites"]))
     suites = tuple(map(load_suite, names))

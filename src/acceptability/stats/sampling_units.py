@@ -44,7 +44,7 @@ def parse_sampling_unit(text: str | None) -> tuple[str | None, str]:
     if text is None:
         return None, ""
     by, slash, within = text.partition("/")
-    if slash and not (by and within) or "/" in within:
+    if (slash and not (by and within)) or "/" in within:
         raise MeasureError(f"the sampling unit is {text!r}; expected a tag, or two, the outer one first: paradigm/item")
     return "" if by == SINGLE_ROWS else by, within
 

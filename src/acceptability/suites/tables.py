@@ -111,7 +111,9 @@ def _pop_declaration(rows: list[tuple[int, TableRow]], where: str) -> _Declarati
         return None
     _, first = rows.pop(0)
     match first[_DECLARATION]:
-        case {"unit": str(unit), **others} if isinstance(derived := others.pop("derived_tags", []), list) and not others:
+        case {"unit": str(unit), **others} if (
+            isinstance(derived := others.pop("derived_tags", []), list) and not others
+        ):
             return _Declaration(unit, tuple(map(str, derived)))
     raise SuiteError(
         f"{where}, line 1: {first[_DECLARATION]!r}; expected "
