@@ -11,6 +11,7 @@ from rich.text import Text
 from acceptability.api.comparison import Comparison, ScoreCorrelation
 from acceptability.errors import escape_control_chars
 from acceptability.papers.cells import Cell
+from acceptability.stats.sampling_units import describe_intervals
 from acceptability.types import Result
 
 
@@ -149,12 +150,12 @@ def add_row(table: Table, *cells: str) -> None:
 
 
 def collect_footnotes(results: Sequence[Result]) -> list[str]:
-    """Return the lines below a table of results: reasons of undefined values, notes, and signatures."""
+    """Return the lines below a table: what the intervals are, reasons of undefined values, notes, and signatures."""
     reasons = [f"{result.measure} {result.group or 'all'}: {result.reason}" for result in results if result.reason]
     notes = [f"{result.measure} {result.group or 'all'}: {note}" for result in results for note in result.notes]
     # The signatures of groups differ from that of the whole only in the group.
-    signatures = [result.signature for result in results if not result.group]
-    return list(dict.fromkeys([*reasons, *notes, *signatures]))
+    signatures = {result.signature: result.measure for result in results if not result.group}
+    return list(dict.fromkeys([*describe_intervals(signatures), *reasons, *notes, *signatures]))
 
 
 def format_number(value: float | None) -> str:

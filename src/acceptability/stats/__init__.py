@@ -43,6 +43,7 @@ _MODULES = {
     "benjamini_hochberg": "permutation",
     "correlate": "hypothesis_tests",
     "correlation_matrix": "hypothesis_tests",
+    "correlate_clustered": "clustered_correlation",
     "compare_correlations": "hypothesis_tests",
     "williams_steiger_test": "hypothesis_tests",
     "logistic_regression": "regression",
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
         bootstrap_macro_interval,
         clopper_pearson,
     )
+    from acceptability.stats.clustered_correlation import correlate_clustered
     from acceptability.stats.hypothesis_tests import (
         compare_correlations,
         correlate,
@@ -102,6 +104,7 @@ __all__ = [
     "clopper_pearson",
     "compare_correlations",
     "correlate",
+    "correlate_clustered",
     "correlation_matrix",
     "critical_count",
     "dummies",
