@@ -5,8 +5,8 @@ are those of a linear regression of ratings on l / n, u / n and 1 / n. The fit i
 on sentences that the constants were not fitted to, beside SLOR and the plain log-probability.
 
 Folds keep sampling units together, such as the lexicalisations of a type: else the constants would be fitted to
-sentences nearly like those that they are evaluated on. The difference between MORCELA and SLOR has an interval and a test by the
-same units, both given the folds and the constants that were fitted in them.
+sentences nearly like those that they are evaluated on. The difference between MORCELA and SLOR has an interval and a
+test by the same units, both given the folds and the constants that were fitted in them.
 """
 
 from __future__ import annotations

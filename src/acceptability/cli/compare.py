@@ -59,10 +59,10 @@ from acceptability.cli.report import ReportFileOption, check_report, write_run_r
 from acceptability.report.terminal import (
     build_comparison_table,
     build_correlation_table,
+    describe_intervals,
     format_interval,
     format_p_value,
 )
-from acceptability.stats.sampling_units import describe_intervals
 from acceptability.store.runs import RunInputs
 from acceptability.text.io import check_rows_file, write_spreadsheet
 

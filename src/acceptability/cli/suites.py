@@ -206,9 +206,13 @@ def _describe_entry(entry: CatalogEntry) -> dict[str, object]:
 
 
 def _describe_file(name: str, suite: Suite) -> dict[str, object]:
-    counts = {"sentences": len(suite.sentences), "contrasts": len(suite.contrasts)}
-    counts |= {"unit": describe_suite_unit(suite)}
-    return {"id": suite.signature, "read as": name} | counts | _describe_contents(suite)
+    return {
+        "id": suite.signature,
+        "read as": name,
+        "sentences": len(suite.sentences),
+        "contrasts": len(suite.contrasts),
+        "unit": describe_suite_unit(suite),
+    } | _describe_contents(suite)
 
 
 def _describe_contents(suite: Suite) -> dict[str, object]:

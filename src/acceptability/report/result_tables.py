@@ -18,10 +18,9 @@ from acceptability.errors import Undefined
 from acceptability.measures import load_measure
 from acceptability.measures.classification import Accuracy
 from acceptability.report.report_data import ReportData, Row, format_model_name
-from acceptability.report.terminal import format_p_value
+from acceptability.report.terminal import describe_intervals, format_p_value
 from acceptability.specs import parse_signature
 from acceptability.stats.permutation import holm, permutation_test
-from acceptability.stats.sampling_units import describe_intervals
 from acceptability.types import SINGLE_ROWS, Units
 
 MARKS_NOTE = "Marks: different from the best (bold) by a permutation test, Holm: * p < .05, ** p < .01, *** p < .001."
