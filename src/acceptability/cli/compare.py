@@ -105,7 +105,7 @@ def command(
     resample_by: ResampleByOption = None,
     draws: DrawsOption = 2000,
     seed: SeedOption = 0,
-    interval: IntervalOption = "percentile",
+    interval: IntervalOption = "auto",
     pairs: Annotated[
         Path | None,
         typer.Option("--differing", help="Write the contrasts that only one of two models gets right: .csv or .jsonl."),
