@@ -164,8 +164,8 @@ class Suite:
             # A contrast has the tags on which its two sentences agree.
             hint = ", since its two sentences differ in it" if kind == "contrasts" else ""
             raise SuiteError(
-                f"suite {self.name!r}: the sampling unit is {self.unit!r}, but {len(lacking)} of {len(rows)} {kind} have "
-                f"no tag {tag!r}, such as {lacking[0].id!r}{hint}. Name another tag, or 'row'."
+                f"suite {self.name!r}: the sampling unit is {self.unit!r}, but {len(lacking)} of {len(rows)} {kind} "
+                f"have no tag {tag!r}, such as {lacking[0].id!r}{hint}. Name another tag, or 'row'."
                 f"{suggest_name(tag, self.tag_names)}"
             )
 

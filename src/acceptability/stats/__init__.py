@@ -43,6 +43,7 @@ _MODULES = {
     "benjamini_hochberg": "permutation",
     "correlate": "hypothesis_tests",
     "correlation_matrix": "hypothesis_tests",
+    "correlate_clustered": "clustered_correlation",
     "compare_correlations": "hypothesis_tests",
     "williams_steiger_test": "hypothesis_tests",
     "logistic_regression": "regression",
@@ -67,6 +68,7 @@ _FORMER_NAMES = {
 
 if TYPE_CHECKING:
     from acceptability.stats.bootstrap import Bootstrap, Interval
+    from acceptability.stats.clustered_correlation import correlate_clustered
     from acceptability.stats.hypothesis_tests import (
         compare_correlations,
         correlate,
@@ -97,6 +99,7 @@ __all__ = [
     "clopper_pearson",
     "compare_correlations",
     "correlate",
+    "correlate_clustered",
     "correlation_matrix",
     "critical_count",
     "dummies",

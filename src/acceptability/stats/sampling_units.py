@@ -1,26 +1,23 @@
 """The sampling unit of intervals, tests and folds: which tag it is, how many units there are, and what they are called.
 
-What is resampled must be independent. A suite declares what was sampled (``Suite.unit``), and that is the default; single
-rows are a choice. A unit that has a single row everywhere, such as the item of a minimal pair, is the row itself.
+What is resampled must be independent. A suite declares what was sampled (``Suite.unit``), and that is the default;
+single rows are a choice. A unit that has one row everywhere, such as the item of a minimal pair, is the row itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 
 from acceptability.errors import MeasureError
-from acceptability.specs import parse_signature
 from acceptability.stats.bootstrap import Bootstrap
 from acceptability.stats.resampling import count_sampling_units
 from acceptability.types import SINGLE_ROWS, Suite, Units
 
 FEW_UNITS = 10
-"""With fewer units than this, a bootstrap interval is noticeably too narrow, and a note says so."""
+"""With fewer units than this, an interval rests on a poor estimate of how units vary, and a note says so."""
 
-# Percentile intervals of a mean of 5 normal values cover it in 84 % of samples, of 9 in 90 %, of 30 in 94 %.
-
-# What the tags of the catalog hold. Of other tags, "values of" is said.
+# What the values of tags are called where sentences have them, and where contrasts have others.
 _NAMES = {
     "construction": "constructions",
     "item": "items",
@@ -28,8 +25,10 @@ _NAMES = {
     "phenomenon": "phenomena",
     "set": "sets",
     "source": "sources",
-    "type_pair": "pairs of types",
+    "type_group": "groups of paired types",
+    "type_pair": "groups of paired types",
 }
+_NAMES_IN_CONTRASTS = {"type_pair": "pairs of types"}
 
 
 def parse_sampling_unit(text: str | None) -> tuple[str | None, str]:
@@ -64,23 +63,65 @@ def resolve_sampling_unit(bootstrap: Bootstrap, suite: Suite) -> Bootstrap:
 
 
 def fit_unit_to_rows(bootstrap: Bootstrap, *all_units: Units) -> Bootstrap:
-    """Return the bootstrap of single rows if each unit has one row only, in all of the rows given.
+    """Return the bootstrap as it applies to some rows, such as those of a group.
 
-    Both are the same, but rows keep their order, are faster to resample, and allow exact tests of independent rows.
+    If each unit has one row only, in all of the rows given, it is that of single rows: both are the same, but rows keep
+    their order, are faster to resample, and allow exact tests of independent rows. Of two levels, rows that are within
+    one unit of the outer level have only the inner one.
     """
-    is_single = bootstrap.by and all(count_sampling_units(units, bootstrap.by) == len(units) for units in all_units)
+    if not bootstrap.by:
+        return bootstrap
+    counts = [count_sampling_units(units, bootstrap.by) for units in all_units]
+    if bootstrap.within and max(counts) < 2:
+        inner = "" if bootstrap.within == SINGLE_ROWS else bootstrap.within
+        return fit_unit_to_rows(replace(bootstrap, by=inner, within=""), *all_units)
+    is_single = all(count == len(units) for count, units in zip(counts, all_units, strict=True))
     return replace(bootstrap, by="", within="") if is_single else bootstrap
 
 
-def name_sampling_units(tag: str, count: int) -> str:
+def fit_unit_to_groups(bootstrap: Bootstrap, groups: Sequence[Units], tag: str) -> Bootstrap:
+    """Return the bootstrap for a mean over groups: of single rows if each unit has one row only, as `fit_unit_to_rows`.
+
+    Args:
+        tag: The tag of the groups. If it is the sampling unit itself, the groups are what is resampled.
+    """
+    return bootstrap if bootstrap.by == tag else fit_unit_to_rows(bootstrap, *groups)
+
+
+def name_sampling_units(tag: str, count: int, *, of_contrasts: bool = False) -> str:
     """Return a number of sampling units in words.
 
-    >>> name_sampling_units("type_pair", 296), name_sampling_units("genre", 12), name_sampling_units("", 500)
-    ('296 pairs of types', "12 values of 'genre'", '500 single rows')
+    Args:
+        tag: The tag whose values they are; empty for single rows.
+        count: Their number.
+        of_contrasts: Whether the rows are contrasts; a tag may have other values there than in sentences.
+
+    >>> name_sampling_units("item", 1200), name_sampling_units("genre", 12), name_sampling_units("", 500)
+    ('1,200 items', "12 values of 'genre'", '500 single rows')
     """
     if not tag:
         return f"{count:,} single rows"
-    return f"{count:,} {_NAMES[tag]}" if tag in _NAMES else f"{count:,} values of {tag!r}"
+    names = _NAMES | _NAMES_IN_CONTRASTS if of_contrasts else _NAMES
+    return f"{count:,} {names.get(tag, f'values of {tag!r}')}"
+
+
+def describe_suite_unit(suite: Suite) -> str:
+    """Return the sampling unit of a suite, with the number of units of its sentences and of its contrasts.
+
+    >>> from acceptability.types import Sentence
+    >>> sentences = tuple(Sentence(name, name, tags={"item": name[0]}) for name in ("a1", "a2", "b1"))
+    >>> describe_suite_unit(Suite("three", sentences, unit="item"))
+    'item (3 sentences in 2 items)'
+    """
+    if not suite.unit_tags:
+        return f"{SINGLE_ROWS} (each sentence, or contrast, by itself)"
+    tag = suite.unit_tags[0]
+    parts = [
+        f"{len(rows):,} {kind} in {name_sampling_units(tag, count, of_contrasts=kind == 'contrasts')}"
+        for kind, rows in (("sentences", suite.sentences), ("contrasts", suite.contrasts))
+        if (count := len({row.tags[tag] for row in rows}))
+    ]
+    return f"{suite.unit} ({', '.join(parts)})"
 
 
 def sign_unit_count(units: Units, bootstrap: Bootstrap) -> dict[str, str]:
@@ -89,45 +130,8 @@ def sign_unit_count(units: Units, bootstrap: Bootstrap) -> dict[str, str]:
 
 
 def note_few_units(units: Units, bootstrap: Bootstrap) -> tuple[str, ...]:
-    """Return a note if there are so few sampling units that an interval from them is too narrow."""
+    """Return a note if there are so few sampling units that an interval from them is rough."""
     count = count_sampling_units(units, bootstrap.by)
     if not bootstrap.resamples or not bootstrap.by or not 2 <= count < FEW_UNITS:
         return ()
-    return (f"only {name_sampling_units(bootstrap.by, count)} are resampled: intervals from so few are too narrow",)
-
-
-def describe_interval(fields: Mapping[str, str]) -> str:
-    """Return what an interval is, from the fields of a result's signature; empty if it has none.
-
-    >>> describe_interval({"n": "2365", "units": "296", "ci": "percentile(0.95,resamples=1000,by=type_pair,seed=0)"})
-    '95 % intervals: percentile bootstrap over 296 pairs of types'
-    """
-    method, bracket, options = fields.get("ci", "").removeprefix("paired ").partition("(")
-    if not bracket:
-        return ""
-    level, _, rest = options.removesuffix(")").partition(",")
-    named = dict(part.partition("=")[::2] for part in rest.split(","))
-    unit, _, within = named.get("by", SINGLE_ROWS).partition("/")
-    tag = "" if unit == SINGLE_ROWS else unit
-    # A result of the version before has no number of units.
-    count = fields.get("units", "") if tag else fields.get("n", "")
-    over = name_sampling_units(tag, int(count)) if count.isdecimal() else f"values of {tag!r}" if tag else "single rows"
-    if within:
-        over += ", and single rows within each" if within == SINGLE_ROWS else f", and values of {within!r} within each"
-    kind = {"percentile": "percentile bootstrap", "bca": "BCa bootstrap"}.get(method, method)
-    return f"{float(level) * 100:g} % intervals: {kind} over {over}"
-
-
-def describe_intervals(signatures: Mapping[str, str]) -> list[str]:
-    """Return a line for each kind of interval behind some results; with the measures if they differ in it.
-
-    Args:
-        signatures: From the signatures of results to what each is of, such as its measure.
-    """
-    about: dict[str, list[str]] = {}
-    for signature, name in signatures.items():
-        if line := describe_interval(parse_signature(signature)):
-            about.setdefault(line, []).append(name)
-    if len(about) < 2:
-        return list(about)
-    return [f"{line} ({', '.join(dict.fromkeys(names))})" for line, names in about.items()]
+    return (f"only {name_sampling_units(bootstrap.by, count)} are resampled: an interval from so few is rough",)

@@ -87,14 +87,14 @@ def read_table(path: Path, *, columns: Mapping[str, str]) -> Suite:
     Args:
         columns: The file's column names by their meaning, such as ``{"text": "Sentence"}``.
     """
-    if path.suffix.lower() != ".jsonl":
-        header, rows = (None if columns else _read_headerless_pairs(path)) or _read_rows(path)
+    header, rows = (None if columns else _read_headerless_pairs(path)) or read_rows(path)
+    rows = list(rows)
+    declared = _pop_declaration(rows, str(path)) if path.suffix.lower() == ".jsonl" else None
+    if not declared:
         return build_suite_from_rows(path.stem, str(path), header, rows, columns)
-    numbered = list(_read_json_rows(read_content(path), str(path)))
-    declared = _pop_declaration(numbered, str(path))
-    header = list(dict.fromkeys(name for _, row in numbered for name in row))
-    suite = build_suite_from_rows(path.stem, str(path), header, numbered, columns)
-    return replace(suite, unit=declared.unit, derived_tags=declared.derived_tags) if declared else suite
+    header = list(dict.fromkeys(name for _, row in rows for name in row))
+    suite = build_suite_from_rows(path.stem, str(path), header, rows, columns)
+    return replace(suite, unit=declared.unit, derived_tags=declared.derived_tags)
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def write_jsonl(suite: Suite, path: Path) -> None:
             declared = {"unit": suite.unit or SINGLE_ROWS, "derived_tags": suite.derived_tags}
             out.write(json.dumps({_DECLARATION: declared}, ensure_ascii=False) + "\n")
         for sentence in suite.sentences:
-            row = {
+            row: dict[str, object] = {
                 "id": sentence.id,
                 "text": sentence.text,
                 "label": sentence.label,
@@ -166,9 +166,12 @@ def _find_own_tags(suite: Suite, contrast: Contrast) -> dict[str, str]:
     return {name: value for name, value in contrast.tags.items() if shared.get(name) != value}
 
 
-def _read_rows(path: Path) -> tuple[list[str], Iterable[tuple[int, TableRow]]]:
-    """Return the column names and the numbered rows of a table other than JSONL."""
+def read_rows(path: Path) -> tuple[list[str], Iterable[tuple[int, TableRow]]]:
+    """Return the column names and the numbered rows of a file."""
     content = read_content(path)
+    if path.suffix.lower() == ".jsonl":
+        rows = list(_read_json_rows(content, str(path)))
+        return list(dict.fromkeys(name for _, row in rows for name in row)), rows
     if path.suffix.lower() == ".parquet":
         return read_parquet_rows(content, str(path))
     return read_delimited(content, str(path), delimiter="\t" if path.suffix.lower() == ".tsv" else ",")

@@ -209,34 +209,37 @@ def read_li_adger(entry: CatalogEntry, files: Mapping[str, bytes]) -> Suite:
     return _add_type_pairs(Suite(entry.id, tuple(sentences.values()), contrasts))
 
 
-TYPE_PAIR_TAG = "type_pair"
-"""Of a contrast: the types of its two sentences. Of a sentence: all types that contrasts connect with its own."""
-
-
 def _add_type_pairs(suite: Suite) -> Suite:
-    """Return the suite with the derived tag ``type_pair``, the sampling unit of sentences and of contrasts.
+    """Return the suite with the derived tags ``type_pair``, its sampling unit, and ``type_group``.
 
-    Lexicalisations of one type have ids that differ in the last part only. A type may be in several pairs: sentences
-    get the types of all of these together, since their scores cannot be independent if they share a type.
+    Lexicalisations of one type have ids that differ in the last part only. The unit of a contrast is the pair of the
+    types of its sentences. A type may be in several pairs, and then all of its sentences are: so the unit of a sentence
+    is the group of all types that pairs connect, which keeps lexicalisations and the two members of each pair together.
+    Contrasts have that group as well (``type_group``): pairs that share a type share sentences.
     """
     sentences_of: dict[str, list[str]] = {}
     for sentence in suite.sentences:
         sentences_of.setdefault(_find_type(sentence.id), []).append(sentence.id)
     pairs = {(_find_type(contrast.better), _find_type(contrast.worse)) for contrast in suite.contrasts}
     linked = ([sentences_of[better][0], sentences_of[worse][0]] for better, worse in sorted(pairs))
-    grouped = add_group_tag(suite, TYPE_PAIR_TAG, [*sentences_of.values(), *linked])
-    sentences = (
-        replace(sentence, tags={**sentence.tags, TYPE_PAIR_TAG: _find_type(sentence.tags[TYPE_PAIR_TAG])})
-        for sentence in grouped.sentences
+    grouped = add_group_tag(suite, "type_group", [*sentences_of.values(), *linked])
+    groups = {sentence.id: _find_type(sentence.tags["type_group"]) for sentence in grouped.sentences}
+    return replace(
+        grouped,
+        sentences=tuple(
+            replace(one, tags={**one.tags, "type_group": groups[one.id], "type_pair": groups[one.id]})
+            for one in grouped.sentences
+        ),
+        contrasts=tuple(
+            replace(one, tags={**one.tags, "type_group": groups[one.better], "type_pair": _name_type_pair(one)})
+            for one in grouped.contrasts
+        ),
+        derived_tags=("type_group", "type_pair"),
     )
-    contrasts = (
-        replace(
-            contrast,
-            tags={**contrast.tags, TYPE_PAIR_TAG: f"{_find_type(contrast.better)} > {_find_type(contrast.worse)}"},
-        )
-        for contrast in grouped.contrasts
-    )
-    return replace(grouped, sentences=tuple(sentences), contrasts=tuple(contrasts))
+
+
+def _name_type_pair(contrast: Contrast) -> str:
+    return f"{_find_type(contrast.better)} > {_find_type(contrast.worse)}"
 
 
 def _find_type(sentence_id: str) -> str:
