@@ -39,11 +39,11 @@ from acceptability.types import SINGLE_ROWS, Floats, Units
 INTERVAL_METHODS = ("auto", "percentile", "bca")
 """How intervals are asked for: by resampling, or "auto", a closed form where one covers better."""
 
-CLOSED_FORMS = ("wilson", "tango", "t", "jackknife", "hanley-mcneil", "jeffreys")
+CLOSED_FORMS = ("wilson", "tango", "t", "jackknife", "hanley-mcneil", "dirichlet")
 """What "auto" may choose, as signatures name it; see `acceptability.stats.intervals`."""
 
 # These need random numbers, and their signatures the number of draws and the seed.
-_RANDOM_METHODS = (*INTERVAL_METHODS, "jeffreys")
+_RANDOM_METHODS = (*INTERVAL_METHODS, "dirichlet")
 
 MAX_RESAMPLES = 10_000_000
 """The largest number of bootstrap resamples, or of draws of a permutation test, that may be requested."""

@@ -5,7 +5,7 @@ What a measure is decides (``Bootstrap(method="auto")``), and its signature name
 - ``wilson``: a mean of right and wrong answers; ``tango``: a difference of two such means over the same rows.
 - ``t``: any other mean, and any mean over groups that are a sample themselves.
 - ``jackknife``: correlations, on the scale of Fisher's z, and their differences, on their own.
-- ``hanley-mcneil``: areas under the ROC curve. ``jeffreys``: Matthews' correlation by a given threshold.
+- ``hanley-mcneil``: areas under the ROC curve. ``dirichlet``: Matthews' correlation by a given threshold.
 - ``percentile``: everything else, such as values with fitted thresholds and measures of plug-ins.
 
 `acceptability.stats.intervals.closed_forms` has the formulas, and docs/results/coverage.md how often each of them
@@ -262,7 +262,7 @@ def _interval_of_matthews(measure: Measure, units: Units, bootstrap: Bootstrap) 
     effective = _count_effective_rows(measure, units, bootstrap)
     draws = draw_matthews(counts * (effective / len(units)), bootstrap.resamples, make_generator(bootstrap, 0))
     low, high = np.quantile(draws, [(1 - bootstrap.level) / 2, (1 + bootstrap.level) / 2])
-    return _make_interval((low, high), "jeffreys")
+    return _make_interval((low, high), "dirichlet")
 
 
 def _count_effective_rows(measure: Measure, units: Units, bootstrap: Bootstrap) -> float:
