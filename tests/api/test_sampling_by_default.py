@@ -9,7 +9,18 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from acceptability import PairAccuracy, Scores, Sentence, Suite, compare, evaluate, load_suite, measure, reproduce
+from acceptability import (
+    PairAccuracy,
+    Scores,
+    Sentence,
+    Suite,
+    compare,
+    evaluate,
+    judge,
+    load_suite,
+    measure,
+    reproduce,
+)
 from acceptability.api.comparison import correlate
 from acceptability.api.linking import assign_folds, fit_morcela
 from acceptability.cli import app
@@ -29,7 +40,7 @@ def suite() -> Suite:
     generator = np.random.default_rng(1)
     sentences, contrasts = [], []
     for frame in range(UNITS):
-        quality = generator.normal(size=2) + [1.0, 0.0]
+        quality = generator.normal(size=2) + np.array([1.0, 0.0])
         for number in range(LEXICALISATIONS):
             tags = {"frame": f"f{frame}", "item": f"{frame}/{number}", "half": str(frame % 2)}
             for label, name in ((1, "good"), (0, "bad")):
@@ -348,9 +359,12 @@ def run(*arguments: str) -> str:
 
 def test_commands_name_the_unit_and_signatures_reproduce(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
-    words = "the cat of my old friend often sees a small dog in that garden".split()
+    words = ["the", "cat", "of", "my", "old", "friend", "often", "sees", "a", "small", "dog", "in", "that", "garden"]
     texts = [" ".join(words[i % 5 : i % 5 + 3 + i % 7]) for i in range(48)]
-    rows = "".join(f"f{i // 4},{text},{i % 2},{90 - len(text) + (i * 7) % 11}\n" for i, text in enumerate(texts))
+    # Ratings that rise with log-probability per word, by which MORCELA is determined.
+    judged = judge(texts, "trigram")
+    ratings = [one.score / len(one.text.split()) + number % 3 for number, one in enumerate(judged)]
+    rows = "".join(f"f{i // 4},{texts[i]},{i % 2},{ratings[i]}\n" for i in range(48))
     (tmp_path / "mine.csv").write_text("frame,text,label,rating\n" + rows)
     for command in (
         ("evaluate", "mine.csv", "-m", "trigram", "-M", "MCC", "-M", "Pearson", "-M", "AUC"),
@@ -369,7 +383,7 @@ def test_commands_name_the_unit_and_signatures_reproduce(tmp_path, monkeypatch) 
             "50",
         ),
         ("correlate", "mine.csv", "-m", "trigram"),
-        ("link", "mine.csv", "-m", "mini-lstm", "--unigrams", "wordfreq:en", "--folds", "3", "--resamples", "50"),
+        ("link", "mine.csv", "-m", "trigram", "--unigrams", "wordfreq:en", "--folds", "3", "--resamples", "50"),
     ):
         shown = run(*command, "--unit", "frame")
         assert "over 12 values of 'frame'" in shown
