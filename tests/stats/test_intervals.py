@@ -107,6 +107,32 @@ def test_copies_of_rows_are_worth_one_row() -> None:
     assert clustered.method == single.method == "wilson"
 
 
+def test_few_clusters_have_students_quantile() -> None:
+    """Twelve clusters that all have both answers: nearly Student's interval of their shares."""
+    hits = np.array([30, 22, 27, 35, 19, 24, 31, 28, 25, 33, 21, 26])
+    correct = np.concatenate([[1.0] * k + [0.0] * (50 - k) for k in hits])
+    units = answers(correct, {"item": [str(i // 50) for i in range(600)]})
+    clustered = bootstrap_interval(PairAccuracy(), units, replace(AUTO, by="item"))
+    theirs = stats.ttest_1samp(hits / 50, 0).confidence_interval(0.95)
+    assert clustered.high - clustered.low == pytest.approx(theirs.high - theirs.low, rel=0.15)
+    # Groups that are a sample themselves are such clusters.
+    groups = [units.take(np.arange(50) + 50 * i) for i in range(12)]
+    sampled = bootstrap_macro_interval(PairAccuracy(), groups, replace(AUTO, by="item"))
+    assert ends(sampled) == pytest.approx(ends(clustered), abs=0.003)
+    assert sampled.high - sampled.low > 1.1 * (theirs.high - theirs.low) * stats.norm.ppf(0.975) / stats.t.ppf(
+        0.975, 11
+    )
+
+
+def test_misses_in_large_groups_say_little_about_small_ones() -> None:
+    """The macro mean of a group of 10 and one of 1,000: five misses in the large one are no news of the small one."""
+    groups = [answers([1.0] * 10), answers([1.0] * 995 + [0.0] * 5)]
+    interval = bootstrap_macro_interval(PairAccuracy(), groups, AUTO)
+    # All rows together count as some 40, four times as many as the small group has.
+    alone = bootstrap_interval(PairAccuracy(), answers([1.0] * 40), AUTO)
+    assert interval.low == pytest.approx(alone.low, abs=0.01)
+
+
 def test_right_rows_only_still_have_an_interval_with_width() -> None:
     right = answers([1.0] * 60, {"item": [str(i // 3) for i in range(60)], "group": ["a"] * 30 + ["b"] * 30})
     single = bootstrap_interval(PairAccuracy(), right, AUTO)
