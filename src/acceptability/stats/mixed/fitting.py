@@ -1,0 +1,190 @@
+"""Fit linear and logistic mixed models to arrays: the core behind formulas and tables, which needs SciPy only."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from acceptability.errors import MeasureError, Undefined
+from acceptability.stats.mixed.linear_deviance import LinearDeviance, LinearPoint
+from acceptability.stats.mixed.optimiser import Minimum, minimise
+from acceptability.stats.mixed.random_effects import RandomEffects, RandomTerm, build_random_effects
+from acceptability.stats.samples import as_sample, require_variation
+from acceptability.types import Floats
+
+# A standard deviation of a random effect, relative to the residual one, below which the fit is called singular.
+_SINGULAR = 1e-4
+# The largest standard deviation of random effects that is believed: in the linear model as a multiple of the residual
+# one. A search that gets near it is following a likelihood without a maximum.
+_MAX_SD_RATIO = 1e5
+_MIN_RESIDUAL_SHARE = 1e-14
+
+
+@dataclass(frozen=True, eq=False)
+class FixedEffects:
+    """The design matrix of the fixed effects.
+
+    Args:
+        names: The names of its columns.
+        table: The columns, of shape (rows, columns).
+    """
+
+    names: tuple[str, ...]
+    table: Floats
+
+    @cached_property
+    def basis(self) -> Floats:
+        """An orthogonal basis of the columns, each with mean square 1.
+
+        Predictors of very different scales, or that are nearly collinear, would make the search slow.
+        """
+        return np.asarray(np.linalg.qr(self.table)[0] * math.sqrt(len(self.table)))
+
+    @cached_property
+    def back_transform(self) -> Floats:
+        """The matrix from coefficients of the basis to coefficients of the columns."""
+        return np.asarray(np.linalg.inv(np.linalg.qr(self.table)[1]) * math.sqrt(len(self.table)))
+
+
+@dataclass(frozen=True, eq=False)
+class MixedFit:
+    """The numbers of a fitted mixed model.
+
+    Args:
+        fixed: The design of the fixed effects.
+        random: The random effects.
+        estimates: The coefficients.
+        covariance: Their covariance matrix.
+        theta: The covariance parameters of the random effects, on the scale of scaled columns.
+        residual_variance: The variance within groups; None in a logistic model.
+        deviance: Minus twice the log-likelihood (for REML: the restricted one).
+        method: "REML", "ML" or "Laplace".
+        minimum: Where the search ended.
+        linear: The linear model's deviance, with standardised outcome; None in a logistic model.
+        scale: The standard deviation by which the linear model's outcome was divided.
+    """
+
+    fixed: FixedEffects
+    random: RandomEffects
+    estimates: Floats
+    covariance: Floats
+    theta: Floats
+    residual_variance: float | None
+    deviance: float
+    method: str
+    minimum: Minimum
+    linear: LinearDeviance | None = None
+    scale: float = 1.0
+
+    @property
+    def n(self) -> int:
+        """The number of rows."""
+        return self.random.n
+
+    @property
+    def parameters(self) -> int:
+        """The number of parameters: coefficients, covariance parameters, and the residual variance if there is one."""
+        return len(self.estimates) + len(self.theta) + (self.residual_variance is not None)
+
+    @cached_property
+    def covariances(self) -> list[Floats]:
+        """The covariance matrix of each grouping factor's random effects."""
+        scale = 1.0 if self.residual_variance is None else self.residual_variance
+        return [scale * covariance for covariance in self.random.compute_covariances(self.theta)]
+
+    @cached_property
+    def is_singular(self) -> bool:
+        """Whether some random effect has no variance, or is a linear combination of others."""
+        templates = self.random.build_templates(self.theta)
+        return any(np.linalg.svd(template, compute_uv=False)[-1] < _SINGULAR for template in templates)
+
+
+def build_fixed_effects(names: Sequence[str], table: Floats) -> FixedEffects:
+    """Return the design of the fixed effects, after checking that its columns are linearly independent."""
+    if table.ndim != 2 or table.shape[1] != len(names):
+        raise MeasureError(f"the design matrix has the shape {table.shape}; expected {len(names)} columns")
+    if not names:
+        raise MeasureError("the model has no fixed effects; expected at least an intercept")
+    if not np.isfinite(table).all():
+        raise MeasureError("the design matrix has values that are not finite: leave such rows out")
+    if len(table) <= len(names):
+        raise Undefined(f"{len(names)} coefficients cannot be estimated from {len(table)} rows")
+    norms = np.linalg.norm(table, axis=0)
+    is_dependent = np.abs(np.diag(np.linalg.qr(table / np.where(norms > 0, norms, 1))[1])) < 1e-9
+    if is_dependent.any():
+        culprit = names[int(np.argmax(is_dependent))]
+        raise Undefined(f"{culprit} is constant, or a linear combination of the columns before it: leave it out")
+    return FixedEffects(tuple(names), table)
+
+
+def fit_linear(outcome: Floats, fixed: FixedEffects, terms: Sequence[RandomTerm], *, reml: bool = True) -> MixedFit:
+    """Fit a linear mixed model.
+
+    Args:
+        outcome: The outcome of each row.
+        fixed: The fixed effects.
+        terms: The random effects.
+        reml: Restricted maximum likelihood, else maximum likelihood.
+    """
+    y = require_variation("the outcome", as_sample("the outcome", outcome))
+    random = build_random_effects(terms)
+    _check_sizes(random, len(y))
+    # Standardised, so that rounding errors and tolerances are those of numbers near 1, whatever the outcome's unit.
+    # The random effects are fitted to the residuals of ordinary least squares, which loses fewer digits.
+    plain = fixed.basis.T @ y / len(y)
+    residuals = y - fixed.basis @ plain
+    scale = float(np.sqrt(np.mean(residuals**2)))
+    if scale**2 <= _MIN_RESIDUAL_SHARE * float(np.mean(y**2)):
+        raise Undefined("groups and predictors give the outcome exactly: there is no error left")
+    model = LinearDeviance(residuals / scale, fixed.basis, random, reml=reml)
+
+    def evaluate(theta: Floats) -> tuple[float, Floats]:
+        point = model.evaluate(theta)
+        return point.deviance, point.gradient
+
+    minimum = minimise(evaluate, random.build_start())
+    if (np.abs(minimum.x) > _MAX_SD_RATIO).any():
+        raise Undefined("the variance of a random effect grows without bound: within its groups all rows are alike")
+    return _collect_linear(model.evaluate(minimum.x), fixed, minimum, plain=plain, scale=scale)
+
+
+def _collect_linear(
+    point: LinearPoint, fixed: FixedEffects, minimum: Minimum, *, plain: Floats, scale: float
+) -> MixedFit:
+    """Return the fit on the scales of the user's outcome and columns."""
+    model, back = point.model, fixed.back_transform
+    half = back @ point.inverse_root * scale * math.sqrt(point.variance)
+    deviance = point.deviance + model.df * math.log(scale**2)
+    # REML depends on the scale of the predictors: this is the log-determinant of their own table.
+    deviance -= 2 * float(np.linalg.slogdet(back)[1]) if model.reml else 0.0
+    return MixedFit(
+        fixed,
+        model.random,
+        back @ (plain + scale * point.estimates),
+        half @ half.T,
+        minimum.x,
+        point.variance * scale**2,
+        deviance,
+        "REML" if model.reml else "ML",
+        minimum,
+        model,
+        scale,
+    )
+
+
+def _check_sizes(random: RandomEffects, n: int) -> None:
+    """Raise Undefined where random effects cannot be told from residuals."""
+    for factor in random.factors:
+        if len(factor.levels) >= n:
+            raise Undefined(
+                f"{factor.group} has a single row in each group: its variance cannot be separated from the residual one"
+            )
+        if factor.size >= n:
+            raise Undefined(
+                f"{factor.group} has {factor.size:,} random effects in {n:,} rows: their variances cannot be separated "
+                "from the residual one. Leave out random slopes"
+            )
