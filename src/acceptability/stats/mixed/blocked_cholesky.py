@@ -91,7 +91,7 @@ class BlockLayout:
         """
         scaled = table.copy()
         for factor, offset, template in zip(self.others, self.offsets, templates, strict=True):
-            rows = table[offset : offset + factor.size].reshape(len(factor.levels), factor.effects, -1)
+            rows = table[offset : offset + factor.size].reshape(len(factor.levels), factor.effects, table.shape[1])
             scaled[offset : offset + factor.size] = (template @ rows).reshape(factor.size, -1)
         return scaled
 
@@ -239,9 +239,7 @@ class CrossProducts:
         schur = self.rest.copy()
         for pattern, table in zip(layout.patterns, self.tables, strict=True):
             scaled = _multiply_blocks(table, middle[pattern.members])
-            schur[np.ix_(pattern.columns, pattern.columns)] -= (
-                scaled.reshape(len(table), -1) @ table.reshape(len(table), -1).T
-            )
+            schur[np.ix_(pattern.columns, pattern.columns)] -= _flatten(scaled) @ _flatten(table).T
         transposed = [other.T for other in others]
         scaled_schur = layout.scale_rest(transposed, layout.scale_rest(transposed, schur).T)
         scaled_schur[np.arange(layout.rest_columns), np.arange(layout.rest_columns)] += 1
@@ -256,6 +254,12 @@ def _invert_blocks(blocks: Floats) -> tuple[Floats, float]:
         return 1 / blocks, float(np.log(blocks).sum())
     diagonals = np.diagonal(np.linalg.cholesky(blocks), axis1=1, axis2=2)
     return np.linalg.inv(blocks), 2 * float(np.log(diagonals).sum())
+
+
+def _flatten(table: Floats) -> Floats:
+    """Return a table of shape (columns, members, effects) as a matrix with one row a column."""
+    # Written out, since -1 is ambiguous for a table without columns.
+    return table.reshape(table.shape[0], table.shape[1] * table.shape[2])
 
 
 def _multiply_blocks(table: Floats, blocks: Floats) -> Floats:
@@ -333,7 +337,7 @@ class Factorisation:
         tables = []
         for pattern, table in zip(layout.patterns, self.products.tables, strict=True):
             block = full[np.ix_(pattern.columns, pattern.columns)]
-            tables.append((block @ table.reshape(len(table), -1)).reshape(table.shape))
+            tables.append((block @ _flatten(table)).reshape(table.shape))
             first[pattern.members] = np.einsum("mtq,mtr->tqr", table, tables[-1])
         return PartialInverse(self, half, full, first, tuple(tables))
 

@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.special import expit
 
 from acceptability.errors import MeasureError, Undefined
+from acceptability.stats.mixed.laplace import LaplaceDeviance, build_logistic_likelihood
 from acceptability.stats.mixed.linear_deviance import LinearDeviance, LinearPoint
-from acceptability.stats.mixed.optimiser import Minimum, minimise
+from acceptability.stats.mixed.optimiser import Minimum, invert_hessian, minimise
 from acceptability.stats.mixed.random_effects import RandomEffects, RandomTerm, build_random_effects
+from acceptability.stats.regression import check_binary, find_separating_predictors
 from acceptability.stats.samples import as_sample, require_variation
 from acceptability.types import Floats
 
@@ -21,6 +24,9 @@ _SINGULAR = 1e-4
 # The largest standard deviation of random effects that is believed: in the linear model as a multiple of the residual
 # one. A search that gets near it is following a likelihood without a maximum.
 _MAX_SD_RATIO = 1e5
+# In log-odds 20 means groups that are all right or all wrong.
+_MAX_SD_LOG_ODDS = 20.0
+# Relative to the outcome's sum of squares: a residual below is the rounding error of an exact fit.
 _MIN_RESIDUAL_SHARE = 1e-14
 
 
@@ -174,6 +180,62 @@ def _collect_linear(
         model,
         scale,
     )
+
+
+def fit_logistic(outcome: Floats, fixed: FixedEffects, terms: Sequence[RandomTerm]) -> MixedFit:
+    """Fit a logistic mixed model by maximum likelihood in the Laplace approximation.
+
+    The covariance of the coefficients is from the Hessian over all parameters, as in lme4.
+
+    Args:
+        outcome: 0 or 1 for each row.
+        fixed: The fixed effects.
+        terms: The random effects.
+    """
+    y = check_binary(as_sample("the outcome", outcome))
+    # Rows that are alike say the same about separation, and the linear program is slow for many.
+    rows = np.unique(np.column_stack([y, fixed.table]), axis=0)
+    if culprits := find_separating_predictors(rows[:, 0], rows[:, 1:], list(fixed.names)):
+        raise Undefined(
+            f"{', '.join(culprits)} separate the outcomes: there is no finite estimate. Leave a predictor out, or merge "
+            "its levels"
+        )
+    random = build_random_effects(terms)
+    model, likelihood, count = LaplaceDeviance(random), build_logistic_likelihood(y), random.theta_size
+
+    def evaluate(parameters: Floats) -> tuple[float, Floats]:
+        point = model.evaluate(parameters[:count], fixed.basis @ parameters[count:], likelihood)
+        return point.deviance, np.concatenate([point.theta_gradient, fixed.basis.T @ point.predictor_gradient])
+
+    start = np.concatenate([random.build_start(), _fit_plain_logistic(y, fixed.basis)])
+    minimum = minimise(evaluate, start)
+    theta, back = minimum.x[:count], fixed.back_transform
+    if (np.abs(theta) > _MAX_SD_LOG_ODDS).any():
+        raise Undefined("the variance of a random effect grows without bound: within its groups all rows are alike")
+    # The deviance is minus twice the log-likelihood, whose negative Hessian is the information matrix.
+    covariance = 2 * invert_hessian(minimum.hessian)[count:, count:]
+    return MixedFit(
+        fixed,
+        random,
+        back @ minimum.x[count:],
+        back @ covariance @ back.T,
+        theta,
+        None,
+        minimum.value,
+        "Laplace",
+        minimum,
+    )
+
+
+def _fit_plain_logistic(y: Floats, basis: Floats) -> Floats:
+    """Return the coefficients of a logistic regression without random effects, to start the search from."""
+    # A few Newton steps rather than a library: a starting point need not be exact, and so this works without an extra.
+    estimates = np.zeros(basis.shape[1])
+    for _ in range(25):
+        probabilities = expit(basis @ estimates)
+        hessian = basis.T @ (basis * (probabilities * (1 - probabilities))[:, None])
+        estimates = estimates + np.linalg.solve(hessian, basis.T @ (y - probabilities))
+    return np.asarray(estimates)
 
 
 def _check_sizes(random: RandomEffects, n: int) -> None:
