@@ -10,15 +10,10 @@ and SciPy are enough; every process uses one thread.
 
 from __future__ import annotations
 
-import os
-
-# Before NumPy is imported: several processes with several threads each would wait for one another.
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
-
 import argparse
 import math
 import multiprocessing
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -63,7 +58,7 @@ class Design:
 def draw_effects(generator: np.random.Generator, groups: int, sds: tuple[float, float], correlation: float) -> Floats:
     """Return correlated random intercepts and slopes."""
     covariance = np.outer(sds, sds) * np.array([[1, correlation], [correlation, 1]])
-    return generator.multivariate_normal([0, 0], covariance, size=groups)
+    return np.asarray(generator.multivariate_normal([0, 0], covariance, size=groups))
 
 
 def draw_linear_intercepts(generator: np.random.Generator) -> Design:
@@ -71,7 +66,9 @@ def draw_linear_intercepts(generator: np.random.Generator) -> Design:
     subject, item = np.repeat(np.arange(30), 20), np.tile(np.arange(20), 30)
     effect = (subject + item) % 2 - 0.5
     outcome = generator.normal(0, 0.8, 30)[subject] + generator.normal(0, 0.5, 20)[item] + generator.normal(size=600)
-    return Design(outcome, effect, {"subject": subject.tolist(), "item": item.tolist()}, (), "satterthwaite")
+    return Design(
+        np.asarray(outcome), effect, {"subject": subject.tolist(), "item": item.tolist()}, (), "satterthwaite"
+    )
 
 
 def draw_linear_slopes(generator: np.random.Generator) -> Design:
@@ -186,6 +183,13 @@ def run_trial(arguments: tuple[str, int, str]) -> Trial:
         return Trial(None, False, f"seed {seed}: {error}")
 
 
+def _use_one_thread() -> None:
+    # The processes are spawned and import NumPy anew, with these variables: several processes with several threads each
+    # would wait for one another.
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print a line for each design: false alarms, failures, singular fits."""
     reader = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
@@ -195,6 +199,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     reader.add_argument("--random", choices=["all", "intercepts"], default="all")
     reader.add_argument("--first-seed", type=int, default=1)
     given = reader.parse_args(arguments)
+    _use_one_thread()
     print(f"{'design':24}{'test':18}{'sets':>6}{'failed':>8}{'singular':>10}{'false alarms':>14}{'seconds':>9}")
     with multiprocessing.get_context("spawn").Pool(given.processes) as pool:
         for name in DESIGNS if given.design == "all" else [given.design]:
@@ -207,7 +212,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             singular = sum(trial.is_singular for trial in trials)
             test = DESIGNS[name](np.random.default_rng(0)).test
             seconds = time.perf_counter() - start
-            print(f"{name:24}{test:18}{len(trials):6}{len(failures):8}{singular:10}{rate:14.3f}{seconds:9.1f}", flush=True)
+            print(
+                f"{name:24}{test:18}{len(trials):6}{len(failures):8}{singular:10}{rate:14.3f}{seconds:9.1f}", flush=True
+            )
             for failure in failures[:5]:
                 print("   ", failure)
 

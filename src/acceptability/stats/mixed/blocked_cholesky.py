@@ -83,7 +83,7 @@ class BlockLayout:
     @property
     def width(self) -> int:
         """The number of columns of the Schur complement: the other random effects and the border."""
-        return self.rest_columns + self.border.shape[1]
+        return self.rest_columns + int(self.border.shape[1])
 
     def scale_rest(self, templates: Sequence[Floats], table: Floats) -> Floats:
         """Return a table whose rows, those of the other random effects, are multiplied by Λ (for Λᵀ pass Tᵀ).
@@ -173,7 +173,7 @@ class BlockLayout:
 
     @cached_property
     def _rest_table(self) -> Any:
-        """The design of the other grouping factors: dense if it is small, which is several times as fast, else sparse."""
+        """The design of the other grouping factors: dense if it is small, which is faster, else sparse."""
         from scipy import sparse
 
         n, met = self.columns.shape
@@ -262,7 +262,7 @@ def _invert_blocks(blocks: Floats) -> tuple[Floats, float]:
     if blocks.shape[-1] == 1:
         return 1 / blocks, float(np.log(blocks).sum())
     diagonals = np.diagonal(np.linalg.cholesky(blocks), axis1=1, axis2=2)
-    return np.linalg.inv(blocks), 2 * float(np.log(diagonals).sum())
+    return np.asarray(np.linalg.inv(blocks)), 2 * float(np.log(diagonals).sum())
 
 
 def _flatten(table: Floats) -> Floats:

@@ -204,8 +204,8 @@ def fit_logistic(
     rows = np.unique(np.column_stack([y, fixed.table]), axis=0)
     if culprits := find_separating_predictors(rows[:, 0], rows[:, 1:], list(fixed.names)):
         raise Undefined(
-            f"{', '.join(culprits)} separate the outcomes: there is no finite estimate. Leave a predictor out, or merge "
-            "its levels"
+            f"{', '.join(culprits)} separate the outcomes: there is no finite estimate. Leave a predictor out, or "
+            "merge its levels"
         )
     model, likelihood, count = LaplaceDeviance(random), build_logistic_likelihood(y), random.theta_size
 

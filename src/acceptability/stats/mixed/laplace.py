@@ -198,11 +198,9 @@ class LaplacePoint:
 
     @cached_property
     def predictor_gradient(self) -> Floats:
-        """The derivative of the deviance by what the fixed effects give each row; times their columns, by coefficient."""
+        """The derivative of the deviance by each row's fixed part; times the design matrix, by the coefficients."""
         terms = self.terms
-        return np.asarray(
-            -2 * terms.scores + self.leverages * terms.weight_slopes - terms.weights * self.carried
-        )
+        return np.asarray(-2 * terms.scores + self.leverages * terms.weight_slopes - terms.weights * self.carried)
 
     @cached_property
     def theta_gradient(self) -> Floats:

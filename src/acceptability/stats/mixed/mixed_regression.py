@@ -164,7 +164,7 @@ class MixedRegression:
         return f"<MixedRegression {self.formula!r}, {self.family}, {self.method}, {self.n} rows>"
 
     def __str__(self) -> str:
-        random = [[f"{effect.group}: {effect.name}", effect.sd, _join(effect)] for effect in self.random_effects]
+        random: list[list[Cell]] = [[f"{e.group}: {e.name}", e.sd, _join(e)] for e in self.random_effects]
         random += [["residual", self.residual_sd, ""]] if self.residual_sd is not None else []
         parts = [
             self.describe(),
@@ -199,7 +199,9 @@ class MixedRegression:
         first = self.coefficients[0]
         notes = [f"Tests: {first.test}. Intervals: {first.interval}.", f"Log-likelihood {self.log_likelihood:.6g}."]
         if self.is_singular:
-            notes.append("Singular fit: some random effect has no variance, or depends on others;\nsimplify the random part.")
+            notes.append(
+                "Singular fit: some random effect has no variance, or depends on others;\nsimplify the random part."
+            )
         return notes
 
 

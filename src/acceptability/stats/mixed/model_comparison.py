@@ -110,7 +110,9 @@ def _check_comparable(smaller: MixedRegression, larger: MixedRegression) -> None
     by_group = {factor.group: factor for factor in larger.fit.random.factors}
     for factor in smaller.fit.random.factors:
         if factor.group not in by_group or not _spans(by_group[factor.group].values, factor.values):
-            raise MeasureError(f"the random effects by {factor.group} of {smaller.formula!r} are not in the larger model")
+            raise MeasureError(
+                f"the random effects by {factor.group} of {smaller.formula!r} are not in the larger model"
+            )
 
 
 def _spans(columns: Floats, others: Floats) -> bool:
