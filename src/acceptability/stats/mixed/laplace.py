@@ -200,9 +200,7 @@ class LaplacePoint:
     def predictor_gradient(self) -> Floats:
         """The derivative of the deviance by what the fixed effects give each row; times their columns, by coefficient."""
         terms = self.terms
-        return np.asarray(
-            -2 * terms.scores + self.leverages * terms.weight_slopes - terms.weights * self.carried
-        )
+        return np.asarray(-2 * terms.scores + self.leverages * terms.weight_slopes - terms.weights * self.carried)
 
     @cached_property
     def theta_gradient(self) -> Floats:
