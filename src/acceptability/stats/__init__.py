@@ -12,7 +12,7 @@ docstring says what a test assumes. ``from acceptability.stats import NAME``:
 - Correlations: ``correlate``, ``correlation_matrix``, ``compare_correlations``, ``williams_steiger_test``.
 - Several predictors (with the extra ``stats``): ``logistic_regression``, ``linear_regression``, ``two_way_anova``,
   ``tukey_hsd``; ``dummies`` codes factors.
-- Rows that share items: ``mixed_linear``, ``mixed_logistic``.
+- Rows that share items, paradigms or people: ``regress``, a mixed model by a formula.
 - How many pairs are needed: ``exact_power``, ``critical_count``; by simulation,
   ``acceptability.stats.proportions.simulate_power``.
 """
@@ -50,6 +50,7 @@ _MODULES = {
     "dummies": "regression",
     "two_way_anova": "hypothesis_tests",
     "tukey_hsd": "hypothesis_tests",
+    "regress": "mixed",
     "mixed_linear": "mixed",
     "mixed_logistic": "mixed",
     "exact_power": "proportions",
@@ -87,7 +88,7 @@ if TYPE_CHECKING:
         two_way_anova,
         williams_steiger_test,
     )
-    from acceptability.stats.mixed import mixed_linear, mixed_logistic
+    from acceptability.stats.mixed import mixed_linear, mixed_logistic, regress
     from acceptability.stats.permutation import benjamini_hochberg, holm, permutation_test, sign_flip_test
     from acceptability.stats.proportions import critical_count, exact_power, mcnemar
     from acceptability.stats.regression import dummies, linear_regression, logistic_regression
@@ -116,6 +117,7 @@ __all__ = [
     "niu_penn_p",
     "permutation_test",
     "rank_sum",
+    "regress",
     "shapiro_wilk",
     "sign_flip_test",
     "signed_rank",
