@@ -14,7 +14,7 @@ from acceptability.errors import MeasureError, Undefined
 from acceptability.stats.mixed.laplace import LaplaceDeviance, build_logistic_likelihood
 from acceptability.stats.mixed.linear_deviance import LinearDeviance, LinearPoint
 from acceptability.stats.mixed.optimiser import Minimum, invert_hessian, minimise
-from acceptability.stats.mixed.random_effects import RandomEffects, RandomTerm, build_random_effects
+from acceptability.stats.mixed.random_effects import RandomEffects
 from acceptability.stats.regression import check_binary, find_separating_predictors
 from acceptability.stats.samples import as_sample, require_variation
 from acceptability.types import Floats
@@ -127,17 +127,20 @@ def build_fixed_effects(names: Sequence[str], table: Floats) -> FixedEffects:
     return FixedEffects(tuple(names), table)
 
 
-def fit_linear(outcome: Floats, fixed: FixedEffects, terms: Sequence[RandomTerm], *, reml: bool = True) -> MixedFit:
+def fit_linear(
+    outcome: Floats, fixed: FixedEffects, random: RandomEffects, *, reml: bool = True, start: Floats | None = None
+) -> MixedFit:
     """Fit a linear mixed model.
 
     Args:
         outcome: The outcome of each row.
         fixed: The fixed effects.
-        terms: The random effects.
+        random: The random effects, from ``build_random_effects``.
         reml: Restricted maximum likelihood, else maximum likelihood.
+        start: The covariance parameters from which the search starts, such as those of a fit to similar data.
     """
     y = require_variation("the outcome", as_sample("the outcome", outcome))
-    random = build_random_effects(terms)
+    _check_rows(y, fixed, random)
     _check_sizes(random, len(y))
     # Standardised, so that rounding errors and tolerances are those of numbers near 1, whatever the outcome's unit.
     # The random effects are fitted to the residuals of ordinary least squares, which loses fewer digits.
@@ -152,7 +155,7 @@ def fit_linear(outcome: Floats, fixed: FixedEffects, terms: Sequence[RandomTerm]
         point = model.evaluate(theta)
         return point.deviance, point.gradient
 
-    minimum = minimise(evaluate, random.build_start())
+    minimum = minimise(evaluate, random.build_start() if start is None else start, limit=_MAX_SD_RATIO)
     if (np.abs(minimum.x) > _MAX_SD_RATIO).any():
         raise Undefined("the variance of a random effect grows without bound: within its groups all rows are alike")
     return _collect_linear(model.evaluate(minimum.x), fixed, minimum, plain=plain, scale=scale)
@@ -182,7 +185,9 @@ def _collect_linear(
     )
 
 
-def fit_logistic(outcome: Floats, fixed: FixedEffects, terms: Sequence[RandomTerm]) -> MixedFit:
+def fit_logistic(
+    outcome: Floats, fixed: FixedEffects, random: RandomEffects, *, start: Floats | None = None
+) -> MixedFit:
     """Fit a logistic mixed model by maximum likelihood in the Laplace approximation.
 
     The covariance of the coefficients is from the Hessian over all parameters, as in lme4.
@@ -190,9 +195,11 @@ def fit_logistic(outcome: Floats, fixed: FixedEffects, terms: Sequence[RandomTer
     Args:
         outcome: 0 or 1 for each row.
         fixed: The fixed effects.
-        terms: The random effects.
+        random: The random effects, from ``build_random_effects``.
+        start: The covariance parameters from which the search starts.
     """
     y = check_binary(as_sample("the outcome", outcome))
+    _check_rows(y, fixed, random)
     # Rows that are alike say the same about separation, and the linear program is slow for many.
     rows = np.unique(np.column_stack([y, fixed.table]), axis=0)
     if culprits := find_separating_predictors(rows[:, 0], rows[:, 1:], list(fixed.names)):
@@ -200,17 +207,18 @@ def fit_logistic(outcome: Floats, fixed: FixedEffects, terms: Sequence[RandomTer
             f"{', '.join(culprits)} separate the outcomes: there is no finite estimate. Leave a predictor out, or merge "
             "its levels"
         )
-    random = build_random_effects(terms)
     model, likelihood, count = LaplaceDeviance(random), build_logistic_likelihood(y), random.theta_size
 
     def evaluate(parameters: Floats) -> tuple[float, Floats]:
         point = model.evaluate(parameters[:count], fixed.basis @ parameters[count:], likelihood)
         return point.deviance, np.concatenate([point.theta_gradient, fixed.basis.T @ point.predictor_gradient])
 
-    start = np.concatenate([random.build_start(), _fit_plain_logistic(y, fixed.basis)])
-    minimum = minimise(evaluate, start)
+    theta = random.build_start() if start is None else start
+    whole_start = np.concatenate([theta, _fit_plain_logistic(y, fixed.basis)])
+    # The coefficients of the basis are log-odds as well, and as far out as no data can tell.
+    minimum = minimise(evaluate, whole_start, limit=_MAX_SD_LOG_ODDS)
     theta, back = minimum.x[:count], fixed.back_transform
-    if (np.abs(theta) > _MAX_SD_LOG_ODDS).any():
+    if (np.abs(minimum.x) > _MAX_SD_LOG_ODDS).any():
         raise Undefined("the variance of a random effect grows without bound: within its groups all rows are alike")
     # The deviance is minus twice the log-likelihood, whose negative Hessian is the information matrix.
     covariance = 2 * invert_hessian(minimum.hessian)[count:, count:]
@@ -236,6 +244,14 @@ def _fit_plain_logistic(y: Floats, basis: Floats) -> Floats:
         hessian = basis.T @ (basis * (probabilities * (1 - probabilities))[:, None])
         estimates = estimates + np.linalg.solve(hessian, basis.T @ (y - probabilities))
     return np.asarray(estimates)
+
+
+def _check_rows(y: Floats, fixed: FixedEffects, random: RandomEffects) -> None:
+    if not len(y) == len(fixed.table) == random.n:
+        raise MeasureError(
+            f"there are {len(y)} outcomes, {len(fixed.table)} rows of fixed effects and {random.n} of random effects; "
+            "expected the same rows in all"
+        )
 
 
 def _check_sizes(random: RandomEffects, n: int) -> None:

@@ -68,7 +68,10 @@ class LinearPoint:
         """The penalised residual sum of squares."""
         squares = float(self.factorisation.root[-1, -1] ** 2)
         if squares <= _MIN_RESIDUAL_SHARE * self.model.total_squares:
-            raise Undefined("groups and predictors give the outcome exactly: there is no error left")
+            raise Undefined(
+                "the variance of a random effect grows without bound: within its groups all rows are alike, and groups "
+                "and predictors give the outcome exactly"
+            )
         return squares
 
     @property

@@ -13,6 +13,7 @@ import numpy as np
 from acceptability.errors import MeasureError
 from acceptability.stats.mixed.fitting import MixedFit, fit_linear, fit_logistic
 from acceptability.stats.mixed.mixed_formula import ModelData, build_model_data
+from acceptability.stats.mixed.random_effects import build_random_effects
 from acceptability.stats.mixed.satterthwaite import (
     T_SATTERTHWAITE,
     WALD_Z,
@@ -243,10 +244,11 @@ def regress(
             f"the formula {formula!r} has no random part such as (1 | item); for independent rows use "
             "linear_regression or logistic_regression"
         )
+    random = build_random_effects(data.random)
     if family == "binomial":
-        fit = fit_logistic(data.outcome, data.fixed, data.random)
+        fit = fit_logistic(data.outcome, data.fixed, random)
     else:
-        fit = fit_linear(data.outcome, data.fixed, data.random, reml=reml)
+        fit = fit_linear(data.outcome, data.fixed, random, reml=reml)
     return summarise_fit(fit, data, formula=" ".join(formula.split()), level=level)
 
 

@@ -51,12 +51,14 @@ class Minimum:
     optimiser: str
 
 
-def minimise(function: DevianceAndGradient, start: Floats) -> Minimum:
+def minimise(function: DevianceAndGradient, start: Floats, *, limit: float = np.inf) -> Minimum:
     """Return the minimum of a smooth deviance that is found from a starting point.
 
     Args:
         function: The deviance and its gradient; the parameters should have a scale of about 1.
         start: Where the search starts.
+        limit: A parameter beyond it, of either sign, ends the search: the deviance has no minimum, which the caller has
+            to say.
 
     Raises:
         MeasureError: The search did not converge.
@@ -74,6 +76,8 @@ def minimise(function: DevianceAndGradient, start: Floats) -> Minimum:
         else:
             x = minimize(lambda at: counter.evaluate(at)[0], x, method=method, options={"xtol": 1e-6, "ftol": 1e-12}).x
         x, hessian, decrement = _polish(counter.evaluate, x)
+        if (np.abs(x) > limit).any():
+            return Minimum(x, counter.evaluate(x)[0], hessian, counter.count, method)
         values, vectors = np.linalg.eigh(hessian)
         if values[0] < -_SADDLE * max(float(np.abs(values).max()), 1.0):
             x = _leave_saddle(counter.evaluate, x, vectors[:, 0])
