@@ -100,7 +100,9 @@ def parse_mixed_formula(text: str) -> MixedFormula:
             raise MeasureError(f"the formula {text!r} subtracts the random part {term}; leave it out instead")
         random += _parse_random_part(inner, text)
     if any("|" in term for _, term in fixed):
-        raise MeasureError(f"the formula {text!r} has '|' outside of parentheses; expected random parts as in {_EXAMPLE}")
+        raise MeasureError(
+            f"the formula {text!r} has '|' outside of parentheses; expected random parts as in {_EXAMPLE}"
+        )
     joined = " ".join(f"{sign} {term}" for sign, term in fixed).removeprefix("+ ")
     return MixedFormula(outcome.strip(), joined or "1", tuple(random))
 

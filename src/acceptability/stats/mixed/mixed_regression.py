@@ -1,4 +1,4 @@
-"""`regress`: a linear or logistic mixed model by a formula, with its tests and intervals, each named."""
+"""`regress`: a linear, logistic or ordinal mixed model by a formula, with its tests and intervals, each named."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from html import escape
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -24,11 +26,11 @@ from acceptability.stats.mixed.satterthwaite import (
     t_quantile,
     two_sided_t,
 )
-from acceptability.stats.mixed.summary_tables import Cell, build_frame, format_html_table, format_table
+from acceptability.stats.mixed.summary_tables import WIDTH, Cell, build_frame, format_html_table, format_table
 from acceptability.stats.samples import check_choice, check_level
 from acceptability.types import Floats
 
-FAMILIES = ("gaussian", "binomial")
+FAMILIES = ("gaussian", "binomial", "ordinal", "ordinal-probit")
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ class MixedRegression:
 
     Args:
         formula: The formula.
-        family: "gaussian" (linear) or "binomial" (logistic).
+        family: "gaussian" (linear), "binomial" (logistic), "ordinal" or "ordinal-probit".
         coefficients: The fixed effects.
         random_effects: The standard deviations and correlations of the random effects.
         residual_sd: The standard deviation within groups; None in a logistic model.
@@ -148,7 +150,7 @@ class MixedRegression:
         """
         tests = []
         for term, columns in self.data.term_columns.items():
-            contrasts = np.eye(len(self.coefficients))[list(columns)]
+            contrasts = np.eye(len(self.fit.estimates))[list(columns)]
             tests.append(compute_joint_test(self.fit, contrasts, term, self.satterthwaite))
         return tuple(tests)
 
@@ -161,45 +163,46 @@ class MixedRegression:
         return build_frame([asdict(effect) for effect in self.random_effects])
 
     def __repr__(self) -> str:
-        return f"<MixedRegression {self.formula!r}, {self.family}, {self.method}, {self.n} rows>"
+        return f"<{type(self).__name__} {self.formula!r}, {self.family}, {self.method}, {self.n} rows>"
 
     def __str__(self) -> str:
-        random = [[f"{effect.group}: {effect.name}", effect.sd, _join(effect)] for effect in self.random_effects]
-        random += [["residual", self.residual_sd, ""]] if self.residual_sd is not None else []
-        parts = [
-            self.describe(),
-            format_table(self._header, self._rows),
-            format_table(["random effect", "sd", "correlations"], random),
-            "\n".join(self.list_notes()),
-        ]
-        return "\n\n".join(part for part in parts if part)
+        tables = [format_table(header, rows) for header, rows in self.list_tables()]
+        return "\n\n".join([self.describe(), *tables, "\n".join(self.list_notes())])
 
     def _repr_html_(self) -> str:
-        random: list[list[Cell]] = [[f"{e.group}: {e.name}", e.sd, _join(e)] for e in self.random_effects]
-        return format_html_table(self._header, self._rows, self.describe()) + format_html_table(
-            ["random effect", "sd", "correlations"], random, " ".join(self.list_notes())
-        )
+        captions = [self.describe(), *[""] * 9]
+        tables = zip(self.list_tables(), captions, strict=False)
+        html = "".join(format_html_table(header, rows, caption) for (header, rows), caption in tables)
+        return f"{html}<p>{escape(' '.join(self.list_notes()))}</p>"
 
-    @property
-    def _header(self) -> list[str]:
-        return ["fixed effect", "estimate", "SE", "z" if self.family == "binomial" else "t", "df", "p", "low", "high"]
+    def list_tables(self) -> list[tuple[list[str], list[list[Cell]]]]:
+        """Return the tables of coefficients and of random effects, each with its header."""
+        header = ["fixed effect", "estimate", "SE", "t" if self.family == "gaussian" else "z", "df", "p", "low", "high"]
+        rows: list[list[Cell]] = [
+            [it.name, it.estimate, it.se, it.statistic, it.df, it.p, it.low, it.high] for it in self.coefficients
+        ]
+        random: list[list[Cell]] = [[f"{it.group}: {it.name}", it.sd, _join(it)] for it in self.random_effects]
+        random += [["residual", self.residual_sd, ""]] if self.residual_sd is not None else []
+        return [(header, rows), (["random effect", "sd", "correlations"], random)]
 
-    @property
-    def _rows(self) -> list[list[Cell]]:
-        return [[c.name, c.estimate, c.se, c.statistic, c.df, c.p, c.low, c.high] for c in self.coefficients]
+    def describe_model(self) -> str:
+        """Return the kind of model."""
+        return f"{'Logistic' if self.family == 'binomial' else 'Linear'} mixed model ({self.method})"
 
     def describe(self) -> str:
         """Return the kind of model, its formula and its size in a few lines."""
-        kind = "Logistic" if self.family == "binomial" else "Linear"
-        groups = ", ".join(f"{len(factor.levels):,} {factor.group}" for factor in self.fit.random.factors)
-        return f"{kind} mixed model ({self.method}): {self.formula}\n{self.n:,} rows; {groups}"
+        sizes = [f"{self.n:,} rows", ", ".join(f"{len(it.levels):,} {it.group}" for it in self.fit.random.factors)]
+        lines = wrap(f"{self.describe_model()}: {self.formula}", WIDTH, subsequent_indent="  ")
+        return "\n".join([*lines, "; ".join(size for size in sizes if size)])
 
     def list_notes(self) -> list[str]:
         """Return what has to stand beside the numbers: the names of the methods, and a singular fit."""
-        first = self.coefficients[0]
-        notes = [f"Tests: {first.test}. Intervals: {first.interval}.", f"Log-likelihood {self.log_likelihood:.6g}."]
+        notes = [f"Tests: {it.test}. Intervals: {it.interval}." for it in self.coefficients[:1]]
+        notes.append(f"Log-likelihood {self.log_likelihood:.6g}.")
         if self.is_singular:
-            notes.append("Singular fit: some random effect has no variance, or depends on others;\nsimplify the random part.")
+            notes.append(
+                "Singular fit: some random effect has no variance, or depends on others;\nsimplify the random part."
+            )
         return notes
 
 
@@ -213,8 +216,8 @@ def regress(
     """Fit a mixed model: how an outcome depends on predictors where rows share items, paradigms, people or seeds.
 
     The linear model is fitted by (restricted) maximum likelihood and has t tests with Satterthwaite's degrees of
-    freedom; the logistic one by the Laplace approximation, with Wald's z tests. Random effects are assumed to be normal
-    and independent of the predictors.
+    freedom; the logistic and the ordinal one by the Laplace approximation, with Wald's z tests. Random effects are
+    assumed to be normal and independent of the predictors.
 
     Args:
         formula: The outcome, fixed effects, and random effects in parentheses, in lme4's notation:
@@ -222,7 +225,9 @@ def regress(
             level as reference; ``C(model, contr.sum)`` is sum coding. After ``||`` all columns of the effects are
             uncorrelated, those of a factor included.
         frame: A pandas data frame, or a mapping of columns.
-        family: "gaussian" for a linear model, "binomial" for a logistic one, whose outcome is 0 or 1.
+        family: "gaussian" for a linear model; "binomial" for a logistic one, whose outcome is 0 or 1; "ordinal" for
+            ratings on a scale of ordered levels (a cumulative-link model with the logit link), "ordinal-probit" with
+            the probit link.
         reml: Restricted maximum likelihood for a linear model; False to compare models with different fixed effects.
         level: The confidence level of the intervals.
 
@@ -234,10 +239,15 @@ def regress(
     >>> result
     <MixedRegression 'time ~ day + (1 | person)', gaussian, REML, 16 rows>
     >>> round(result["day"].estimate, 2), round(result["day"].df, 1)
-    (3.97, 11.0)
+    (4.1, 11.0)
     """
     check_level(level)
     check_choice("family", family, FAMILIES)
+    if family.startswith("ordinal"):
+        # Here, since ordinal results build on this module's.
+        from acceptability.stats.mixed.ordinal.ordinal_regression import LINK_BY_FAMILY, regress_ordinal
+
+        return regress_ordinal(formula, frame, link=LINK_BY_FAMILY[family], level=level)
     data = build_model_data(formula, frame)
     if not data.random:
         raise MeasureError(
@@ -320,13 +330,11 @@ def _correlate(covariance: Floats, first: int, second: int) -> float | None:
 def compute_r2(fit: MixedFit) -> tuple[float, float]:
     """Return the marginal and the conditional R²."""
     explained = float((fit.fixed.table @ fit.estimates).var())
-    # On the latent scale of log-odds the residual variance is that of the standard logistic distribution, π²/3.
-    residual = math.pi**2 / 3 if fit.residual_variance is None else fit.residual_variance
     scale = 1.0 if fit.residual_variance is None else fit.residual_variance
     templates: Sequence[Floats] = fit.random.build_templates(fit.theta)
     between = sum(
         scale * float(((factor.values @ template) ** 2).sum(axis=1).mean())
         for factor, template in zip(fit.random.factors, templates, strict=True)
     )
-    total = explained + between + residual
+    total = explained + between + fit.latent_variance
     return explained / total, (explained + between) / total

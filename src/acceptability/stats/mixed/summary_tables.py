@@ -51,7 +51,8 @@ def format_html_table(header: Sequence[str], rows: Sequence[Sequence[Cell]], cap
     """Return the same table in HTML, with a caption."""
     head = "".join(f"<th>{escape(name)}</th>" for name in header)
     body = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell if isinstance(cell, str) else format_number(cell))}</td>" for cell in row)
+        "<tr>"
+        + "".join(f"<td>{escape(cell if isinstance(cell, str) else format_number(cell))}</td>" for cell in row)
         + "</tr>"
         for row in rows
     )

@@ -10,104 +10,73 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from acceptability.errors import MeasureError, Undefined
-from acceptability.stats.mixed.cumulative_link import (
+from acceptability.stats.mixed.fitting import FixedEffects, MixedFit
+from acceptability.stats.mixed.laplace import LaplaceDeviance, RowTerms
+from acceptability.stats.mixed.optimiser import invert_hessian, minimise
+from acceptability.stats.mixed.ordinal.cumulative_link import (
     LINKS,
     LevelProbabilities,
     Link,
     compute_level_probabilities,
     sum_by_threshold,
 )
-from acceptability.stats.mixed.fitting import FixedEffects
-from acceptability.stats.mixed.laplace import LaplaceDeviance, RowTerms
-from acceptability.stats.mixed.optimiser import Minimum, invert_hessian, minimise
-from acceptability.stats.mixed.random_effects import INTERCEPT, RandomEffects, RandomTerm, build_random_effects
+from acceptability.stats.mixed.random_effects import INTERCEPT, RandomEffects
 from acceptability.stats.regression import find_separating_predictors
 from acceptability.stats.samples import LevelCodes, check_choice
 from acceptability.types import Floats
 
-# The largest standard deviation of random effects that is believed, in standard deviations of the latent variable.
-_MAX_SD = 15.0
-# A standard deviation of a random effect below which the fit is called singular.
-_SINGULAR = 1e-4
+# The largest standard deviation of random effects that is believed, and the largest coefficient of the basis: log-odds,
+# or standard deviations of the latent variable, of 20 mean levels that are certain.
+_MAX_SIZE = 20.0
 
 
-@dataclass(frozen=True, eq=False)
-class OrdinalFit:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OrdinalFit(MixedFit):
     """The numbers of a fitted cumulative-link model.
+
+    The thresholds stand for the intercept. Where an intercept is needed all the same, such as for marginal means on the
+    scale of the latent variable, it is minus the mean threshold (as in R's emmeans).
 
     Args:
         levels: The levels of the outcome, from the lowest.
         link: The distribution of the latent variable.
-        fixed: The design of the fixed effects, with an intercept, for which the thresholds stand.
-        random: The random effects; None without.
         thresholds: The thresholds between neighbouring levels.
-        estimates: The coefficients of the fixed effects without the intercept; positive where higher levels are likelier.
-        covariance: The covariance matrix of thresholds and coefficients, in this order.
-        theta: The covariance parameters of the random effects, on the scale of scaled columns.
-        deviance: Minus twice the log-likelihood.
-        minimum: Where the search ended.
+        threshold_covariance: Their covariance matrix.
     """
 
     levels: tuple[str, ...]
     link: Link
-    fixed: FixedEffects
-    random: RandomEffects | None
     thresholds: Floats
-    estimates: Floats
-    covariance: Floats
-    theta: Floats
-    deviance: float
-    minimum: Minimum
+    threshold_covariance: Floats
 
     @property
-    def method(self) -> str:
-        """How the likelihood was computed."""
-        return "ML" if self.random is None else "Laplace"
+    def parameters(self) -> int:
+        """The number of parameters: thresholds, coefficients and covariance parameters."""
+        return len(self.thresholds) + len(self.estimates) - 1 + len(self.theta)
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the coefficients."""
-        return tuple(name for name in self.fixed.names if name != INTERCEPT)
+    def latent_variance(self) -> float:
+        """The variance of the latent variable given the linear predictor."""
+        return self.link.variance
 
     @property
     def threshold_names(self) -> tuple[str, ...]:
         """The names of the thresholds: "1|2" is the one between the levels 1 and 2."""
         return tuple(f"{low}|{high}" for low, high in zip(self.levels, self.levels[1:], strict=False))
 
-    @property
-    def n(self) -> int:
-        """The number of rows."""
-        return len(self.fixed.table)
-
-    @property
-    def parameters(self) -> int:
-        """The number of parameters: thresholds, coefficients and covariance parameters."""
-        return len(self.thresholds) + len(self.estimates) + len(self.theta)
-
-    @cached_property
-    def covariances(self) -> list[Floats]:
-        """The covariance matrix of each grouping factor's random effects."""
-        return [] if self.random is None else self.random.compute_covariances(self.theta)
-
-    @cached_property
-    def is_singular(self) -> bool:
-        """Whether some random effect has no variance, or is a linear combination of others."""
-        templates = [] if self.random is None else self.random.build_templates(self.theta)
-        return any(np.linalg.svd(template, compute_uv=False)[-1] < _SINGULAR for template in templates)
-
 
 def fit_ordinal(
     codes: LevelCodes,
     levels: Sequence[str],
     fixed: FixedEffects,
-    terms: Sequence[RandomTerm],
+    random: RandomEffects,
     *,
     link: str = "logit",
+    start: Floats | None = None,
 ) -> OrdinalFit:
     """Fit a cumulative-link model by maximum likelihood, in the Laplace approximation where there are random effects.
 
@@ -115,8 +84,9 @@ def fit_ordinal(
         codes: The level of each row's outcome, from 0 for the lowest.
         levels: The levels' names, from the lowest; each occurs in some row.
         fixed: The fixed effects, with an intercept as their first column.
-        terms: The random effects; may be none.
+        random: The random effects; may have no grouping factor.
         link: "logit" (proportional odds) or "probit".
+        start: The covariance parameters from which the search starts.
 
     Raises:
         Undefined: The outcome has less than three levels, or predictors separate them.
@@ -126,36 +96,63 @@ def fit_ordinal(
     if fixed.names[0] != INTERCEPT:
         raise MeasureError("an ordinal model needs an intercept, for which its thresholds stand: leave out '0 +'")
     _check_separation(codes, len(levels), fixed)
-    random = build_random_effects(terms) if terms else None
     model = CumulativeLinkDeviance(codes, len(levels), fixed.basis[:, 1:], random, LINKS[link])
-    minimum = minimise(model.evaluate, model.build_start())
-    theta, thresholds, estimates = model.split(minimum.x)
-    if (np.abs(theta) > _MAX_SD * LINKS[link].variance ** 0.5).any():
+    minimum = minimise(model.evaluate, model.build_start(start), limit=_MAX_SIZE)
+    theta, thresholds, slopes = model.split(minimum.x)
+    if (np.abs(minimum.x) > _MAX_SIZE).any():
         raise Undefined("the variance of a random effect grows without bound: within its groups all rows are alike")
     # The deviance is minus twice the log-likelihood, whose negative Hessian is the information matrix.
     spread = 2 * invert_hessian(minimum.hessian)[len(theta) :, len(theta) :]
-    # First from the search's parameters to thresholds, then from the basis to the user's columns: an intercept that the
-    # basis takes out of the predictors is subtracted from every threshold.
-    count, back = len(thresholds), fixed.back_transform
-    transform = np.zeros((count + len(estimates), count + len(estimates)))
-    transform[:count, :count] = np.eye(count)
+    to_users_columns = _build_back_transform(fixed, len(thresholds))
+    natural = to_users_columns @ np.concatenate([thresholds, slopes])
+    jacobian = to_users_columns @ model.differentiate_thresholds(minimum.x)
+    covariance = jacobian @ spread @ jacobian.T
+    count = len(thresholds)
+    # Minus the mean threshold as intercept, then the coefficients.
+    select = np.zeros((len(fixed.names), len(natural)))
+    select[0, :count], select[1:, count:] = -1 / count, np.eye(len(slopes))
+    return OrdinalFit(
+        fixed=fixed,
+        random=random,
+        estimates=select @ natural,
+        covariance=select @ covariance @ select.T,
+        theta=theta,
+        residual_variance=None,
+        deviance=minimum.value,
+        method="Laplace" if random.factors else "ML",
+        minimum=minimum,
+        levels=tuple(levels),
+        link=LINKS[link],
+        thresholds=natural[:count],
+        threshold_covariance=covariance[:count, :count],
+    )
+
+
+def draw_levels(fit: OrdinalFit, predictor: Floats, generator: np.random.Generator) -> Floats:
+    """Return a level for each row, drawn with the probabilities that a linear predictor with intercept gives it."""
+    # The intercept is minus the mean threshold, and counts in the thresholds already.
+    distances = fit.thresholds - (predictor - fit.estimates[0])[:, None]
+    shares = np.exp(fit.link.log_cdf(distances))
+    return np.asarray((generator.random(len(predictor))[:, None] > shares).sum(axis=1).astype(np.float64))
+
+
+def refit_ordinal(fit: OrdinalFit, outcome: Floats, *, start: Floats | None = None) -> OrdinalFit:
+    """Return the fit of the same model to other levels, of which some may not occur: their thresholds fall together."""
+    used, codes = np.unique(outcome.astype(np.int64), return_inverse=True)
+    levels = [fit.levels[k] for k in used]
+    return fit_ordinal(codes.astype(np.int64), levels, fit.fixed, fit.random, link=fit.link.name, start=start)
+
+
+def _build_back_transform(fixed: FixedEffects, count: int) -> Floats:
+    """Return the matrix from thresholds and coefficients of the basis to those of the user's columns.
+
+    An intercept that the basis takes out of the predictors is subtracted from every threshold.
+    """
+    back = fixed.back_transform
+    transform = np.eye(count + len(back) - 1)
     transform[:count, count:] = -back[0, 1:]
     transform[count:, count:] = back[1:, 1:]
-    natural = transform @ np.concatenate([thresholds, estimates])
-    jacobian = transform @ model.differentiate_thresholds(minimum.x)
-    covariance = jacobian @ spread @ jacobian.T
-    return OrdinalFit(
-        tuple(levels),
-        LINKS[link],
-        fixed,
-        random,
-        natural[:count],
-        natural[count:],
-        covariance,
-        theta,
-        minimum.value,
-        minimum,
-    )
+    return transform
 
 
 class CumulativeLinkDeviance:
@@ -167,17 +164,17 @@ class CumulativeLinkDeviance:
 
     def __init__(self, codes: LevelCodes, levels: int, basis: Floats, random: RandomEffects | None, link: Link) -> None:
         self.codes, self.levels, self.basis, self.link = codes, levels, basis, link
-        self.theta_size = 0 if random is None else random.theta_size
-        self.random = random
-        self.laplace = None if random is None else LaplaceDeviance(random)
+        self.random, self.theta_size = random, random.theta_size
+        self.laplace = LaplaceDeviance(random) if random.factors else None
 
-    def build_start(self) -> Floats:
-        """Return the thresholds of a model without predictors, and random effects as variable as the latent variable."""
+    def build_start(self, theta: Floats | None = None) -> Floats:
+        """Return the thresholds of a model without predictors, and effects that vary as much as the latent variable."""
         from scipy.optimize import brentq
 
         shares = np.cumsum(np.bincount(self.codes, minlength=self.levels))[:-1] / len(self.codes)
         thresholds = np.array([brentq(lambda x, s=s: self.link.log_cdf(x) - np.log(s), -40, 40) for s in shares])
-        theta = np.zeros(0) if self.random is None else self.random.build_start()
+        if theta is None:
+            theta = self.random.build_start() if self.random.factors else np.zeros(0)
         return np.concatenate([theta, thresholds[:1], np.log(np.diff(thresholds)), np.zeros(self.basis.shape[1])])
 
     def split(self, x: Floats) -> tuple[Floats, Floats, Floats]:
@@ -266,6 +263,6 @@ def _check_separation(codes: LevelCodes, levels: int, fixed: FixedEffects) -> No
     culprits = find_separating_predictors(is_upper, table, [*thresholds, *fixed.names[1:]])
     if named := [name for name in culprits if name not in thresholds]:
         raise Undefined(
-            f"{', '.join(named)} separate the levels of the outcome: there is no finite estimate. Leave a predictor out, "
-            "or merge its levels"
+            f"{', '.join(named)} separate the levels of the outcome: there is no finite estimate. Leave a predictor "
+            "out, or merge its levels"
         )

@@ -9,10 +9,10 @@ from scipy import stats
 from statsmodels.miscmodels.ordinal_model import OrderedModel
 
 from acceptability.errors import MeasureError, Undefined
-from acceptability.stats.mixed.cumulative_link import LINKS, LevelProbabilities
 from acceptability.stats.mixed.fitting import FixedEffects, build_fixed_effects
-from acceptability.stats.mixed.ordinal import CumulativeLinkDeviance, OrdinalFit, fit_ordinal
-from acceptability.stats.mixed.random_effects import RandomTerm, build_random_term
+from acceptability.stats.mixed.ordinal.cumulative_link import LINKS, LevelProbabilities
+from acceptability.stats.mixed.ordinal.ordinal_fit import CumulativeLinkDeviance, OrdinalFit, fit_ordinal
+from acceptability.stats.mixed.random_effects import RandomEffects, RandomTerm, build_random_effects, build_random_term
 
 CDF = {"logit": stats.logistic.cdf, "probit": stats.norm.cdf}
 STEP = 1e-5
@@ -94,8 +94,12 @@ def build_terms(data: dict[str, np.ndarray]) -> list[RandomTerm]:
     ]
 
 
+def group(terms: list[RandomTerm], n: int = 240) -> RandomEffects:
+    return build_random_effects(terms) if terms else RandomEffects((), n)
+
+
 def fit(data: dict[str, np.ndarray], terms: list[RandomTerm], link: str = "logit") -> OrdinalFit:
-    return fit_ordinal(data["codes"], ["1", "2", "3", "4"], build_design(data), terms, link=link)
+    return fit_ordinal(data["codes"], ["1", "2", "3", "4"], build_design(data), group(terms), link=link)
 
 
 @pytest.mark.parametrize("link", list(LINKS))
@@ -106,9 +110,11 @@ def test_without_random_effects_it_is_the_ordered_model_of_statsmodels(link: str
     reference = model.fit(method="bfgs", disp=False, gtol=1e-6)
     assert -result.deviance / 2 == pytest.approx(reference.llf, abs=1e-7)
     assert result.thresholds == pytest.approx(model.transform_threshold_params(reference.params)[1:-1], rel=1e-5)
-    assert result.estimates[0] == pytest.approx(reference.params[0], rel=1e-5)
+    assert result.estimates[1] == pytest.approx(reference.params[0], rel=1e-5)
     # Their lowest threshold is a parameter as ours is, the others are logarithms of distances.
-    assert np.sqrt(np.diag(result.covariance))[[3, 0]] == pytest.approx(reference.bse[:2], rel=1e-4)
+    assert [np.sqrt(result.covariance[1, 1]), np.sqrt(result.threshold_covariance[0, 0])] == pytest.approx(
+        reference.bse[:2], rel=1e-4
+    )
     assert (result.method, result.parameters, result.threshold_names) == ("ML", 4, ("1|2", "2|3", "3|4"))
 
 
@@ -120,7 +126,7 @@ def test_the_laplace_likelihood_is_near_the_integral(link: str) -> None:
     sd = float(np.sqrt(result.covariances[0][0, 0]))
     nodes, weights = hermegauss(60)
     edges = np.concatenate([[-np.inf], result.thresholds, [np.inf]])
-    predictor = (result.estimates[0] * data["x"])[:, None] + sd * nodes
+    predictor = (result.estimates[1] * data["x"])[:, None] + sd * nodes
     upper, lower = edges[data["codes"] + 1][:, None], edges[data["codes"]][:, None]
     # Far from the mode some probabilities are 0, and add nothing to the integral.
     with np.errstate(divide="ignore"):
@@ -157,9 +163,9 @@ def test_another_unit_and_origin_of_a_predictor_only_rescale() -> None:
     moved = {**data, "x": 1000 * data["x"] - 7000}
     result = fit(moved, build_terms(moved))
     assert result.deviance == pytest.approx(plain.deviance, abs=1e-7)
-    assert 1000 * result.estimates == pytest.approx(plain.estimates, rel=1e-5)
-    assert 1000 * np.sqrt(result.covariance[3, 3]) == pytest.approx(np.sqrt(plain.covariance[3, 3]), rel=1e-4)
-    assert result.thresholds == pytest.approx(plain.thresholds - 7 * plain.estimates[0], rel=1e-5, abs=1e-5)
+    assert 1000 * result.estimates[1] == pytest.approx(plain.estimates[1], rel=1e-5)
+    assert 1000 * np.sqrt(result.covariance[1, 1]) == pytest.approx(np.sqrt(plain.covariance[1, 1]), rel=1e-4)
+    assert result.thresholds == pytest.approx(plain.thresholds - 7 * plain.estimates[1], rel=1e-5, abs=1e-5)
     slopes = [np.sqrt(fit.covariances[0][1, 1]) for fit in (plain, result)]
     assert 1000 * slopes[1] == pytest.approx(slopes[0], rel=1e-4)
 
@@ -188,14 +194,14 @@ def test_what_has_no_estimate_is_refused() -> None:
     data = draw_ratings()
     design = build_design(data)
     with pytest.raises(Undefined, match=r"2 levels \(no, yes\)"):
-        fit_ordinal(data["codes"] // 2, ["no", "yes"], design, [])
+        fit_ordinal(data["codes"] // 2, ["no", "yes"], design, group([]))
     with pytest.raises(Undefined, match="no row has the level '5'"):
-        fit_ordinal(data["codes"], ["1", "2", "3", "4", "5"], design, [])
+        fit_ordinal(data["codes"], ["1", "2", "3", "4", "5"], design, group([]))
     with pytest.raises(Undefined, match="x separate the levels"):
         fit({**data, "x": data["codes"] * 3.0 + np.arange(240) % 3}, [])
     with pytest.raises(MeasureError, match="expected 'logit', 'probit'"):
         fit(data, [], link="cauchit")
     with pytest.raises(MeasureError, match="needs an intercept"):
-        fit_ordinal(data["codes"], ["1", "2", "3", "4"], FixedEffects(("x",), data["x"][:, None]), [])
+        fit_ordinal(data["codes"], ["1", "2", "3", "4"], FixedEffects(("x",), data["x"][:, None]), group([]))
     with pytest.raises(Undefined, match="without bound"):
         fit({**data, "codes": data["subject"] % 4}, [build_random_term("subject", data["subject"].tolist())])
