@@ -11,7 +11,6 @@ import numpy as np
 from acceptability.errors import MeasureError
 from acceptability.stats.mixed.mixed_formula import ModelData, build_model_data, parse_mixed_formula
 from acceptability.stats.mixed.mixed_regression import (
-    FixedEffect,
     MixedRegression,
     build_coefficients,
     build_random_effect_sds,
@@ -20,7 +19,7 @@ from acceptability.stats.mixed.mixed_regression import (
 from acceptability.stats.mixed.ordinal.ordinal_fit import OrdinalFit, fit_ordinal
 from acceptability.stats.mixed.random_effects import INTERCEPT, RandomEffects, build_random_effects
 from acceptability.stats.mixed.satterthwaite import t_quantile
-from acceptability.stats.mixed.summary_tables import Cell, build_frame
+from acceptability.stats.mixed.summary_tables import Cell, FixedEffect, build_frame
 
 LINK_BY_FAMILY = {"ordinal": "logit", "ordinal-probit": "probit"}
 
