@@ -64,7 +64,7 @@ def draw_effects(generator: np.random.Generator, groups: int, sds: tuple[float, 
 def draw_linear_intercepts(generator: np.random.Generator) -> Design:
     """30 subjects × 20 items, two conditions within each; random intercepts."""
     subject, item = np.repeat(np.arange(30), 20), np.tile(np.arange(20), 30)
-    effect = (subject + item) % 2 - 0.5
+    effect = np.where((subject + item) % 2, 0.5, -0.5)
     outcome = generator.normal(0, 0.8, 30)[subject] + generator.normal(0, 0.5, 20)[item] + generator.normal(size=600)
     return Design(
         np.asarray(outcome), effect, {"subject": subject.tolist(), "item": item.tolist()}, (), "satterthwaite"

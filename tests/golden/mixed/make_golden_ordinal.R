@@ -3,6 +3,7 @@
 #     Rscript make_golden_ordinal.R      (in this folder, after simulate_data.R)
 suppressPackageStartupMessages({
   library(ordinal)
+  library(emmeans)
   library(jsonlite)
 })
 write.csv(wine[, c("judge", "bottle", "temp", "contact", "rating")], file.path("data", "wine.csv"),
@@ -60,6 +61,17 @@ fit_ordinal <- function(name, data, formula, link = "logit") {
        random = if (random) describe_random(fit) else list())
 }
 
+# Marginal means on the scale of the latent variable, whose 0 is the mean threshold.
+describe_means <- function(data, formula, factor) {
+  # emmeans evaluates the call again, and so needs the formula and the data in it.
+  fit <- eval(bquote(clmm(.(as.formula(formula)), data = .(tables[[data]]), control = tight)))
+  means <- emmeans(fit, as.formula(paste("~", factor)))
+  list(data = data, formula = formula, factor = factor,
+       call = sprintf("emmeans(clmm(%s), ~ %s); summary(pairs(means), adjust = \"tukey\", infer = TRUE)", formula, factor),
+       means = as.data.frame(means),
+       tukey = as.data.frame(summary(pairs(means), adjust = "tukey", infer = c(TRUE, TRUE))))
+}
+
 # anova() of clmm evaluates the call again, which a formula in a variable does not survive: the same two lines by hand.
 compare_fits <- function(name, data, reduced, full, link = "logit") {
   random <- grepl("|", full, fixed = TRUE)
@@ -93,8 +105,13 @@ tests <- list(
                "likert ~ condition + kind + (1 | subject) + (1 | item)"),
   compare_fits("contact_fixed", "wine", "rating ~ temp", "rating ~ temp + contact")
 )
+means <- list(
+  describe_means("experiment", "likert ~ condition + kind + (1 | subject) + (1 | item)", "kind")
+)
 write_json(
   list(versions = list(R = paste(R.version$major, R.version$minor, sep = "."),
-                       ordinal = as.character(packageVersion("ordinal"))), fits = fits, tests = tests),
+                       ordinal = as.character(packageVersion("ordinal")),
+                       emmeans = as.character(packageVersion("emmeans"))),
+       fits = fits, tests = tests, means = means),
   "ordinal.json", auto_unbox = TRUE, digits = I(10), pretty = 1, na = "null", null = "null"
 )

@@ -96,6 +96,11 @@ class MixedFit:
         """The number of parameters: coefficients, covariance parameters, and the residual variance if there is one."""
         return len(self.estimates) + len(self.theta) + (self.residual_variance is not None)
 
+    @property
+    def latent_variance(self) -> float:
+        """The residual variance; on the scale of log-odds that of the standard logistic distribution, π²/3."""
+        return math.pi**2 / 3 if self.residual_variance is None else self.residual_variance
+
     @cached_property
     def covariances(self) -> list[Floats]:
         """The covariance matrix of each grouping factor's random effects."""

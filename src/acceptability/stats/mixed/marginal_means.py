@@ -18,6 +18,8 @@ from acceptability.stats.permutation import holm
 from acceptability.stats.samples import check_choice, check_level
 from acceptability.types import Floats
 
+_SCALES = {"binomial": "log-odds", "ordinal": "latent variable", "ordinal-probit": "latent variable"}
+
 
 @dataclass(frozen=True)
 class MarginalMean:
@@ -54,7 +56,7 @@ class MarginalMeans:
         means: The mean of each level: other factors count with equal weight for each level, numeric predictors are at
             their means.
         contrasts: The differences of all pairs, first minus second.
-        scale: "outcome" or "log-odds".
+        scale: "outcome", "log-odds", or in an ordinal model "latent variable", whose 0 is the mean threshold.
     """
 
     factor: str
@@ -109,7 +111,7 @@ def estimate_means(
     means = tuple(_estimate(regression, name, row, level) for name, row in zip(levels, rows, strict=True))
     pairs = [(f"{levels[i]} - {levels[j]}", rows[i] - rows[j]) for i, j in combinations(range(len(levels)), 2)]
     contrasts = _correct([(name, _solve(regression, row)) for name, row in pairs], len(levels), correction, level)
-    return MarginalMeans(factor, means, contrasts, "log-odds" if regression.family == "binomial" else "outcome")
+    return MarginalMeans(factor, means, contrasts, _SCALES.get(regression.family, "outcome"))
 
 
 def _average_grid(regression: MixedRegression, factor: str) -> tuple[list[str], Floats]:

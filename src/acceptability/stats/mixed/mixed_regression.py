@@ -1,10 +1,10 @@
-"""`regress`: a linear or logistic mixed model by a formula, with its tests and intervals, each named."""
+"""`regress`: a linear, logistic or ordinal mixed model by a formula, with its tests and intervals, each named."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -24,101 +24,29 @@ from acceptability.stats.mixed.satterthwaite import (
     t_quantile,
     two_sided_t,
 )
-from acceptability.stats.mixed.summary_tables import Cell, build_frame, format_html_table, format_table
+from acceptability.stats.mixed.summary_tables import FixedEffect, RandomEffectSd, RegressionSummary
 from acceptability.stats.samples import check_choice, check_level
 from acceptability.types import Floats
 
-FAMILIES = ("gaussian", "binomial")
+FAMILIES = ("gaussian", "binomial", "ordinal", "ordinal-probit")
 
 
-@dataclass(frozen=True)
-class FixedEffect:
-    """A coefficient of a mixed model.
-
-    Args:
-        name: The column of the design matrix: "model[T.b]".
-        estimate: The change of the outcome (of its log-odds) per unit of the column.
-        se: The standard error.
-        statistic: The estimate divided by its standard error, t or z.
-        df: The degrees of freedom of t; None for z.
-        p: The two-sided p value.
-        low, high: The confidence interval.
-        odds_ratio: The exponential of the estimate in a logistic model, else None.
-        test: The name of the test and of its degrees of freedom.
-        interval: The name and the level of the interval.
-    """
-
-    name: str
-    estimate: float
-    se: float
-    statistic: float
-    df: float | None
-    p: float
-    low: float
-    high: float
-    odds_ratio: float | None
-    test: str
-    interval: str
-
-
-@dataclass(frozen=True)
-class RandomEffectSd:
-    """The standard deviation of a random effect over groups.
-
-    Args:
-        group: The kind of group.
-        name: The effect: "Intercept", or the column of a slope.
-        sd: The standard deviation; 0 where groups do not differ.
-        correlations: Those with the effects of the same group listed before; None where not estimated, or undefined
-            since a standard deviation is 0.
-        groups: The number of groups.
-    """
-
-    group: str
-    name: str
-    sd: float
-    correlations: tuple[float | None, ...]
-    groups: int
-
-
-@dataclass(frozen=True, eq=False)
-class MixedRegression:
+@dataclass(frozen=True, eq=False, repr=False)
+class MixedRegression(RegressionSummary):
     """A fitted mixed model.
 
     Args:
-        formula: The formula.
-        family: "gaussian" (linear) or "binomial" (logistic).
-        coefficients: The fixed effects.
-        random_effects: The standard deviations and correlations of the random effects.
-        residual_sd: The standard deviation within groups; None in a logistic model.
-        log_likelihood: The log-likelihood (for REML the restricted one).
-        method: "REML", "ML" or "Laplace".
-        is_singular: Whether some random effect has no variance, or is a linear combination of others: the data do not
-            support this random structure, and tests of it mean little.
         r2_marginal, r2_conditional: The share of the variance that the predictors explain, and predictors and groups
-            together (Nakagawa and Schielzeth 2013; with slopes Johnson 2014); of log-odds in a logistic model.
+            together (Nakagawa and Schielzeth 2013; with slopes Johnson 2014); of log-odds in a logistic model, of the
+            latent variable in an ordinal one.
         fit: The arrays of the fit.
         data: The arrays of the data.
     """
 
-    formula: str
-    family: str
-    coefficients: tuple[FixedEffect, ...]
-    random_effects: tuple[RandomEffectSd, ...]
-    residual_sd: float | None
-    log_likelihood: float
-    method: str
-    is_singular: bool
     r2_marginal: float
     r2_conditional: float
     fit: MixedFit
     data: ModelData
-
-    def __getitem__(self, name: str) -> FixedEffect:
-        by_name = {coefficient.name: coefficient for coefficient in self.coefficients}
-        if name not in by_name:
-            raise KeyError(f"no coefficient {name!r}; there are {', '.join(by_name)}")
-        return by_name[name]
 
     @property
     def n(self) -> int:
@@ -126,14 +54,9 @@ class MixedRegression:
         return self.fit.n
 
     @property
-    def deviance(self) -> float:
-        """Minus twice the log-likelihood."""
-        return -2 * self.log_likelihood
-
-    @property
-    def aic(self) -> float:
-        """Akaike's information criterion."""
-        return self.deviance + 2 * self.fit.parameters
+    def parameters(self) -> int:
+        """The number of parameters."""
+        return self.fit.parameters
 
     @cached_property
     def satterthwaite(self) -> Satterthwaite | None:
@@ -148,65 +71,9 @@ class MixedRegression:
         """
         tests = []
         for term, columns in self.data.term_columns.items():
-            contrasts = np.eye(len(self.coefficients))[list(columns)]
+            contrasts = np.eye(len(self.fit.estimates))[list(columns)]
             tests.append(compute_joint_test(self.fit, contrasts, term, self.satterthwaite))
         return tuple(tests)
-
-    def to_frame(self) -> Any:
-        """Return the coefficients as a pandas data frame, one row each, with the names of test and interval."""
-        return build_frame([asdict(coefficient) for coefficient in self.coefficients])
-
-    def random_effects_frame(self) -> Any:
-        """Return the standard deviations of the random effects as a pandas data frame."""
-        return build_frame([asdict(effect) for effect in self.random_effects])
-
-    def __repr__(self) -> str:
-        return f"<MixedRegression {self.formula!r}, {self.family}, {self.method}, {self.n} rows>"
-
-    def __str__(self) -> str:
-        random: list[list[Cell]] = [[f"{e.group}: {e.name}", e.sd, _join(e)] for e in self.random_effects]
-        random += [["residual", self.residual_sd, ""]] if self.residual_sd is not None else []
-        parts = [
-            self.describe(),
-            format_table(self._header, self._rows),
-            format_table(["random effect", "sd", "correlations"], random),
-            "\n".join(self.list_notes()),
-        ]
-        return "\n\n".join(part for part in parts if part)
-
-    def _repr_html_(self) -> str:
-        random: list[list[Cell]] = [[f"{e.group}: {e.name}", e.sd, _join(e)] for e in self.random_effects]
-        return format_html_table(self._header, self._rows, self.describe()) + format_html_table(
-            ["random effect", "sd", "correlations"], random, " ".join(self.list_notes())
-        )
-
-    @property
-    def _header(self) -> list[str]:
-        return ["fixed effect", "estimate", "SE", "z" if self.family == "binomial" else "t", "df", "p", "low", "high"]
-
-    @property
-    def _rows(self) -> list[list[Cell]]:
-        return [[c.name, c.estimate, c.se, c.statistic, c.df, c.p, c.low, c.high] for c in self.coefficients]
-
-    def describe(self) -> str:
-        """Return the kind of model, its formula and its size in a few lines."""
-        kind = "Logistic" if self.family == "binomial" else "Linear"
-        groups = ", ".join(f"{len(factor.levels):,} {factor.group}" for factor in self.fit.random.factors)
-        return f"{kind} mixed model ({self.method}): {self.formula}\n{self.n:,} rows; {groups}"
-
-    def list_notes(self) -> list[str]:
-        """Return what has to stand beside the numbers: the names of the methods, and a singular fit."""
-        first = self.coefficients[0]
-        notes = [f"Tests: {first.test}. Intervals: {first.interval}.", f"Log-likelihood {self.log_likelihood:.6g}."]
-        if self.is_singular:
-            notes.append(
-                "Singular fit: some random effect has no variance, or depends on others;\nsimplify the random part."
-            )
-        return notes
-
-
-def _join(effect: RandomEffectSd) -> str:
-    return " ".join("-" if value is None else f"{value:.2f}" for value in effect.correlations)
 
 
 def regress(
@@ -215,8 +82,8 @@ def regress(
     """Fit a mixed model: how an outcome depends on predictors where rows share items, paradigms, people or seeds.
 
     The linear model is fitted by (restricted) maximum likelihood and has t tests with Satterthwaite's degrees of
-    freedom; the logistic one by the Laplace approximation, with Wald's z tests. Random effects are assumed to be normal
-    and independent of the predictors.
+    freedom; the logistic and the ordinal one by the Laplace approximation, with Wald's z tests. Random effects are
+    assumed to be normal and independent of the predictors.
 
     Args:
         formula: The outcome, fixed effects, and random effects in parentheses, in lme4's notation:
@@ -224,7 +91,9 @@ def regress(
             level as reference; ``C(model, contr.sum)`` is sum coding. After ``||`` all columns of the effects are
             uncorrelated, those of a factor included.
         frame: A pandas data frame, or a mapping of columns.
-        family: "gaussian" for a linear model, "binomial" for a logistic one, whose outcome is 0 or 1.
+        family: "gaussian" for a linear model; "binomial" for a logistic one, whose outcome is 0 or 1; "ordinal" for
+            ratings on a scale of ordered levels (a cumulative-link model with the logit link), "ordinal-probit" with
+            the probit link.
         reml: Restricted maximum likelihood for a linear model; False to compare models with different fixed effects.
         level: The confidence level of the intervals.
 
@@ -236,10 +105,15 @@ def regress(
     >>> result
     <MixedRegression 'time ~ day + (1 | person)', gaussian, REML, 16 rows>
     >>> round(result["day"].estimate, 2), round(result["day"].df, 1)
-    (3.97, 11.0)
+    (4.1, 11.0)
     """
     check_level(level)
     check_choice("family", family, FAMILIES)
+    if family.startswith("ordinal"):
+        # Here, since ordinal results build on this module's.
+        from acceptability.stats.mixed.ordinal.ordinal_regression import LINK_BY_FAMILY, regress_ordinal
+
+        return regress_ordinal(formula, frame, link=LINK_BY_FAMILY[family], level=level)
     data = build_model_data(formula, frame)
     if not data.random:
         raise MeasureError(
@@ -322,13 +196,11 @@ def _correlate(covariance: Floats, first: int, second: int) -> float | None:
 def compute_r2(fit: MixedFit) -> tuple[float, float]:
     """Return the marginal and the conditional R²."""
     explained = float((fit.fixed.table @ fit.estimates).var())
-    # On the latent scale of log-odds the residual variance is that of the standard logistic distribution, π²/3.
-    residual = math.pi**2 / 3 if fit.residual_variance is None else fit.residual_variance
     scale = 1.0 if fit.residual_variance is None else fit.residual_variance
     templates: Sequence[Floats] = fit.random.build_templates(fit.theta)
     between = sum(
         scale * float(((factor.values @ template) ** 2).sum(axis=1).mean())
         for factor, template in zip(fit.random.factors, templates, strict=True)
     )
-    total = explained + between + residual
+    total = explained + between + fit.latent_variance
     return explained / total, (explained + between) / total

@@ -14,6 +14,7 @@ from scipy.stats import chi2
 from acceptability.errors import MeasureError, Undefined
 from acceptability.stats.mixed.fitting import MixedFit, fit_linear, fit_logistic
 from acceptability.stats.mixed.mixed_regression import MixedRegression
+from acceptability.stats.mixed.ordinal.ordinal_fit import OrdinalFit, draw_levels, refit_ordinal
 from acceptability.stats.mixed.summary_tables import build_frame
 from acceptability.stats.samples import check_choice
 from acceptability.types import Floats
@@ -129,6 +130,8 @@ def simulate_outcome(fit: MixedFit, generator: np.random.Generator) -> Floats:
     for factor, template in zip(fit.random.factors, fit.random.build_templates(fit.theta), strict=True):
         effects = generator.normal(size=(len(factor.levels), factor.effects)) @ template.T
         predictor = predictor + scale * np.einsum("na,na->n", factor.values, effects[factor.codes])
+    if isinstance(fit, OrdinalFit):
+        return draw_levels(fit, predictor, generator)
     if fit.residual_variance is None:
         return np.asarray((generator.random(len(predictor)) < expit(predictor)).astype(np.float64))
     return np.asarray(predictor + scale * generator.normal(size=len(predictor)))
@@ -138,6 +141,8 @@ def refit(fit: MixedFit, outcome: Floats) -> MixedFit:
     """Return the fit of the same model to another outcome."""
     # A variance of 0 is stationary, and no place to start from.
     start = np.where(np.abs(fit.theta) < 0.1, 0.3, fit.theta)
+    if isinstance(fit, OrdinalFit):
+        return refit_ordinal(fit, outcome, start=start)
     if fit.residual_variance is None:
         return fit_logistic(outcome, fit.fixed, fit.random, start=start)
     return fit_linear(outcome, fit.fixed, fit.random, reml=fit.method == "REML", start=start)
