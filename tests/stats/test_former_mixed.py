@@ -1,4 +1,4 @@
-"""The former functions for mixed models against lme4's published output, and against other ways to compute the same likelihood."""
+"""The former functions for mixed models against lme4's published output and other ways to compute a likelihood."""
 
 from __future__ import annotations
 
