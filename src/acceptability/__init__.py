@@ -39,6 +39,7 @@ _MODULE_OF = {
     "reproduce": "api.reproduction",
     "Reproduction": "api.reproduction",
     "judge": "api.scoring",
+    "regress": "stats.mixed",
     "PairAccuracy": "measures.pairs",
     "AbsolutePair": "measures.pairs",
     "GradientPair": "measures.pairs",
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
     from acceptability.measures.predictions import Predictions
     from acceptability.models import load_model
     from acceptability.stats.bootstrap import Bootstrap
+    from acceptability.stats.mixed import regress
     from acceptability.suites import load_suite
     from acceptability.types import Contrast, LabelScores, Query, Result, Scores, Sentence, Suite, TokenScores, Units
 
@@ -123,6 +125,7 @@ __all__ = [
     "load_suite",
     "measure",
     "region_scores",
+    "regress",
     "reproduce",
     "score",
 ]

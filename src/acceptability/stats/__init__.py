@@ -12,7 +12,9 @@ docstring says what a test assumes. ``from acceptability.stats import NAME``:
 - Correlations: ``correlate``, ``correlation_matrix``, ``compare_correlations``, ``williams_steiger_test``.
 - Several predictors (with the extra ``stats``): ``logistic_regression``, ``linear_regression``, ``two_way_anova``,
   ``tukey_hsd``; ``dummies`` codes factors.
-- Rows that share items, paradigms or people: ``regress``, a mixed model by a formula.
+- Rows that share items, paradigms or people: ``regress``, a mixed model by a formula, with ``compare_models``,
+  ``estimate_means`` and ``estimate_intervals``
+  (``mixed_linear`` and ``mixed_logistic`` are its former names).
 - How many pairs are needed: ``exact_power``, ``critical_count``; by simulation,
   ``acceptability.stats.proportions.simulate_power``.
 """
@@ -51,8 +53,11 @@ _MODULES = {
     "two_way_anova": "hypothesis_tests",
     "tukey_hsd": "hypothesis_tests",
     "regress": "mixed",
-    "mixed_linear": "mixed",
-    "mixed_logistic": "mixed",
+    "compare_models": "mixed",
+    "estimate_intervals": "mixed",
+    "estimate_means": "mixed",
+    "mixed_linear": "former_mixed",
+    "mixed_logistic": "former_mixed",
     "exact_power": "proportions",
     "critical_count": "proportions",
 }
@@ -75,6 +80,7 @@ if TYPE_CHECKING:
         bootstrap_macro_interval,
         clopper_pearson,
     )
+    from acceptability.stats.former_mixed import mixed_linear, mixed_logistic
     from acceptability.stats.hypothesis_tests import (
         compare_correlations,
         correlate,
@@ -88,7 +94,12 @@ if TYPE_CHECKING:
         two_way_anova,
         williams_steiger_test,
     )
-    from acceptability.stats.mixed import mixed_linear, mixed_logistic, regress
+    from acceptability.stats.mixed import (
+        compare_models,
+        estimate_intervals,
+        estimate_means,
+        regress,
+    )
     from acceptability.stats.permutation import benjamini_hochberg, holm, permutation_test, sign_flip_test
     from acceptability.stats.proportions import critical_count, exact_power, mcnemar
     from acceptability.stats.regression import dummies, linear_regression, logistic_regression
@@ -102,10 +113,13 @@ __all__ = [
     "bootstrap_macro_interval",
     "clopper_pearson",
     "compare_correlations",
+    "compare_models",
     "correlate",
     "correlation_matrix",
     "critical_count",
     "dummies",
+    "estimate_intervals",
+    "estimate_means",
     "exact_power",
     "holm",
     "levene",

@@ -31,6 +31,9 @@ _MAX_REST_COLUMNS = 12_000
 # The cost of handling one more pattern in Python, in multiplications of a matrix product.
 _PATTERN_COST = 300_000
 
+# A design of this many entries is small enough to be kept dense.
+_MAX_DENSE_TABLE = 100_000
+
 _Indices = NDArray[np.int64]
 
 
@@ -80,7 +83,7 @@ class BlockLayout:
     @property
     def width(self) -> int:
         """The number of columns of the Schur complement: the other random effects and the border."""
-        return self.rest_columns + self.border.shape[1]
+        return self.rest_columns + int(self.border.shape[1])
 
     def scale_rest(self, templates: Sequence[Floats], table: Floats) -> Floats:
         """Return a table whose rows, those of the other random effects, are multiplied by Λ (for Λᵀ pass Tᵀ).
@@ -153,24 +156,30 @@ class BlockLayout:
         border = self.border if weights is None else self.border * weights[:, None]
         total[at:, at:] = border.T @ self.border
         if at:
-            table, transposed = self._sparse_rest
-            right = table
-            if weights is not None:
+            table = self._rest_table
+            right = table * weights[:, None] if weights is not None and self._is_small else table
+            if weights is not None and not self._is_small:
                 right = table.copy()
                 right.data = (self.values * weights[:, None]).ravel()
-            total[:at, :at] = (transposed @ right).toarray()
-            total[:at, at:] = transposed @ border
+            products = table.T @ right
+            total[:at, :at] = products if self._is_small else products.toarray()
+            total[:at, at:] = table.T @ border
             total[at:, :at] = total[:at, at:].T
         return total
 
+    @property
+    def _is_small(self) -> bool:
+        return self.random.n * self.rest_columns <= _MAX_DENSE_TABLE
+
     @cached_property
-    def _sparse_rest(self) -> tuple[Any, Any]:
+    def _rest_table(self) -> Any:
+        """The design of the other grouping factors: dense if it is small, which is faster, else sparse."""
         from scipy import sparse
 
         n, met = self.columns.shape
         pointers = np.arange(0, n * met + 1, met)
         table = sparse.csr_matrix((self.values.ravel(), self.columns.ravel(), pointers), shape=(n, self.rest_columns))
-        return table, table.T.tocsr()
+        return table.toarray() if self._is_small else table
 
 
 def _list_entries(others: Sequence[GroupingFactor], offsets: Sequence[int], n: int) -> tuple[_Indices, Floats]:
@@ -253,7 +262,7 @@ def _invert_blocks(blocks: Floats) -> tuple[Floats, float]:
     if blocks.shape[-1] == 1:
         return 1 / blocks, float(np.log(blocks).sum())
     diagonals = np.diagonal(np.linalg.cholesky(blocks), axis1=1, axis2=2)
-    return np.linalg.inv(blocks), 2 * float(np.log(diagonals).sum())
+    return np.asarray(np.linalg.inv(blocks)), 2 * float(np.log(diagonals).sum())
 
 
 def _flatten(table: Floats) -> Floats:

@@ -198,7 +198,7 @@ class LaplacePoint:
 
     @cached_property
     def predictor_gradient(self) -> Floats:
-        """The derivative by what the fixed effects give each row; times a column it is that by a coefficient."""
+        """The derivative of the deviance by each row's fixed part; times the design matrix, by the coefficients."""
         terms = self.terms
         return np.asarray(-2 * terms.scores + self.leverages * terms.weight_slopes - terms.weights * self.carried)
 

@@ -181,7 +181,8 @@ def _correct(
         p_values = [two_sided_t(statistic, df) for statistic, df in zip(statistics, dfs, strict=True)]
         single = 1 - (1 - level) / (len(pairs) if correction == "holm" else 1)
         reaches = [t_quantile(single, df) for df in dfs]
-        p_values = list(holm(p_values)) if correction == "holm" else p_values
+        # None of the p values is undefined, so that none is after the correction.
+        p_values = [p for p in holm(p_values) if p is not None] if correction == "holm" else p_values
         interval = f"{level:.12g}" + (" simultaneous, Bonferroni" if correction == "holm" else ", uncorrected")
     label = {"tukey": "Tukey's correction", "holm": "Holm's correction", "none": "no correction"}[correction]
     return tuple(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -84,7 +84,9 @@ def compare_models(
         note = "a variance of 0 lies on the border of its range: p is too large" if has_variances else ""
         p, test = float(chi2.sf(statistic, df)), "likelihood-ratio test, chi-squared"
     else:
-        p, test, note = _bootstrap_p(smaller.fit, larger.fit, statistic, draws, seed)
+        p, undefined = compute_bootstrap_p(smaller.fit, larger.fit, draws=draws, seed=seed)
+        test = f"likelihood-ratio test, parametric bootstrap, {draws} draws"
+        note = f"{undefined} simulated data sets without a fit were left out" if undefined else ""
     return ModelComparison(smaller.formula, larger.formula, statistic, df, p, test, note)
 
 
@@ -146,10 +148,10 @@ def refit(fit: MixedFit, outcome: Floats) -> MixedFit:
     return fit_linear(outcome, fit.fixed, fit.random, reml=fit.method == "REML", start=start)
 
 
-def simulate_statistics(
+def iterate_simulations(
     fit: MixedFit, compute: Callable[[Floats], Floats], draws: int, seed: int
-) -> tuple[Floats, int]:
-    """Return a statistic of data sets that are simulated from a model, and how many had none.
+) -> Iterator[Floats | None]:
+    """Yield a statistic of data sets that are simulated from a model, None for a data set that has none.
 
     Args:
         fit: The model to simulate from.
@@ -158,31 +160,46 @@ def simulate_statistics(
         seed: The seed.
 
     Raises:
-        Undefined: More than a tenth of the data sets have none.
+        Undefined: More than a tenth of all the data sets have none.
     """
     generator = np.random.default_rng(seed)
-    values, undefined = [], 0
+    undefined = 0
     for _ in range(draws):
         try:
-            values.append(compute(simulate_outcome(fit, generator)))
-        except Undefined:
+            yield compute(simulate_outcome(fit, generator))
+        except Undefined as error:
             undefined += 1
-    if undefined > _MAX_UNDEFINED * draws:
-        raise Undefined(f"{undefined} of {draws} simulated data sets have no fit: the data are too few for a bootstrap")
-    return np.array(values), undefined
+            if undefined > _MAX_UNDEFINED * draws:
+                raise Undefined(f"the data are too few for a bootstrap: in many simulated data sets {error}") from error
+            yield None
 
 
-def _bootstrap_p(
-    smaller: MixedFit, larger: MixedFit, statistic: float, draws: int, seed: int
-) -> tuple[float, str, str]:
-    """Return the p value, the name of the test, and a note on data sets without a fit."""
+def compute_bootstrap_p(
+    smaller: MixedFit, larger: MixedFit, *, draws: int, seed: int, enough: int | None = None
+) -> tuple[float, int]:
+    """Return the p value of a likelihood-ratio test by parametric bootstrap, and how many draws had no fit.
+
+    Args:
+        smaller, larger: The fits of nested models to the same rows.
+        draws: The number of data sets simulated from the smaller model.
+        seed: The seed.
+        enough: Stop after this many data sets whose statistic is as large as the observed one (Besag and Clifford
+            1991), when p is clearly not small; None for never.
+    """
+    statistic = smaller.deviance - larger.deviance
 
     def compute(outcome: Floats) -> Floats:
         return np.array([refit(smaller, outcome).deviance - refit(larger, outcome).deviance])
 
-    values, undefined = simulate_statistics(smaller, compute, draws, seed)
-    # The observed data count as one of the draws, so that p is never 0. The slack is for statistics of 0 that rounding
-    # errors separate.
-    extreme = int((values[:, 0] >= statistic - 1e-8).sum())
-    note = f"{undefined} simulated data sets without a fit were left out" if undefined else ""
-    return (extreme + 1) / (len(values) + 1), f"likelihood-ratio test, parametric bootstrap, {draws} draws", note
+    extreme, valid, undefined = 0, 0, 0
+    for value in iterate_simulations(smaller, compute, draws, seed):
+        if value is None:
+            undefined += 1
+            continue
+        valid += 1
+        # The slack is for statistics of 0 that rounding errors separate.
+        extreme += bool(value[0] >= statistic - 1e-8)
+        if enough is not None and extreme >= enough:
+            return extreme / valid, undefined
+    # The observed data count as one of the draws, so that p is never 0.
+    return (extreme + 1) / (valid + 1), undefined

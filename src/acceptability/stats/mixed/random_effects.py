@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -97,12 +98,12 @@ class GroupingFactor:
     is_free: NDArray[np.bool_]
     back_transform: Floats
 
-    @property
+    @cached_property
     def effects(self) -> int:
         """The number of random effects of each group."""
         return len(self.columns)
 
-    @property
+    @cached_property
     def size(self) -> int:
         """The number of random effects of all groups."""
         return len(self.columns) * len(self.levels)
