@@ -220,6 +220,5 @@ def test_contrasts_are_those_of_emmeans(name: str, correction: str) -> None:
         assert contrast.estimate == near(row["estimate"], contrast.se)
         assert contrast.se == pytest.approx(row["SE"], rel=RELATIVE)
         assert contrast.p == pytest.approx(row["p.value"], rel=5e-3, abs=1e-5)
-        assert [contrast.low, contrast.high] == pytest.approx(
-            [row[low], row[high]], rel=RELATIVE, abs=contrast.se * 1e-2
-        )
+        limits = pytest.approx([row[low], row[high]], rel=RELATIVE, abs=contrast.se * 1e-2)
+        assert [contrast.low, contrast.high] == limits

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -28,7 +28,11 @@ from acceptability.stats.mixed.summary_tables import FixedEffect, RandomEffectSd
 from acceptability.stats.samples import check_choice, check_level
 from acceptability.types import Floats
 
+if TYPE_CHECKING:
+    from acceptability.stats.mixed.lme4.lme4_regression import Lme4Regression
+
 FAMILIES = ("gaussian", "binomial", "ordinal", "ordinal-probit")
+ENGINES = ("acceptability", "lme4")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,9 +80,39 @@ class MixedRegression(RegressionSummary):
         return tuple(tests)
 
 
+@overload
 def regress(
-    formula: str, frame: Any, *, family: str = "gaussian", reml: bool = True, level: float = 0.95
-) -> MixedRegression:
+    formula: str,
+    frame: Any,
+    *,
+    family: str = ...,
+    reml: bool = ...,
+    level: float = ...,
+    engine: Literal["acceptability"] = ...,
+) -> MixedRegression: ...
+
+
+@overload
+def regress(
+    formula: str, frame: Any, *, family: str = ..., reml: bool = ..., level: float = ..., engine: Literal["lme4"]
+) -> Lme4Regression: ...
+
+
+@overload
+def regress(
+    formula: str, frame: Any, *, family: str = ..., reml: bool = ..., level: float = ..., engine: str
+) -> RegressionSummary: ...
+
+
+def regress(
+    formula: str,
+    frame: Any,
+    *,
+    family: str = "gaussian",
+    reml: bool = True,
+    level: float = 0.95,
+    engine: str = "acceptability",
+) -> RegressionSummary:
     """Fit a mixed model: how an outcome depends on predictors where rows share items, paradigms, people or seeds.
 
     The linear model is fitted by (restricted) maximum likelihood and has t tests with Satterthwaite's degrees of
@@ -96,6 +130,8 @@ def regress(
             the probit link.
         reml: Restricted maximum likelihood for a linear model; False to compare models with different fixed effects.
         level: The confidence level of the intervals.
+        engine: "acceptability", or "lme4" to fit the same formula in R by lmerTest, lme4 or ordinal, where they are
+            installed; the result then is an ``Lme4Regression``.
 
     >>> from acceptability.stats import regress
     >>> days = [0, 1, 2, 3] * 4
@@ -109,8 +145,13 @@ def regress(
     """
     check_level(level)
     check_choice("family", family, FAMILIES)
+    check_choice("engine", engine, ENGINES)
+    # Imported where used, since the results of ordinal models and of R build on this module's.
+    if engine == "lme4":
+        from acceptability.stats.mixed.lme4.lme4_regression import regress_in_r
+
+        return regress_in_r(formula, frame, family=family, reml=reml, level=level)
     if family.startswith("ordinal"):
-        # Here, since ordinal results build on this module's.
         from acceptability.stats.mixed.ordinal.ordinal_regression import LINK_BY_FAMILY, regress_ordinal
 
         return regress_ordinal(formula, frame, link=LINK_BY_FAMILY[family], level=level)

@@ -97,7 +97,7 @@ def regress_ordinal(formula: str, frame: Any, *, link: str = "logit", level: flo
     >>> [threshold.name for threshold in result.thresholds], round(result["length"].estimate, 2)
     (['1|2', '2|3'], 2.45)
     """
-    data, levels, codes = _encode_outcome(formula, frame)
+    data, levels, codes = encode_outcome(formula, frame)
     random = build_random_effects(data.random) if data.random else RandomEffects((), len(codes))
     fit = fit_ordinal(codes, levels, data.fixed, random, link=link)
     marginal, conditional = compute_r2(fit)
@@ -119,7 +119,7 @@ def regress_ordinal(formula: str, frame: Any, *, link: str = "logit", level: flo
     )
 
 
-def _encode_outcome(formula: str, frame: Any) -> tuple[ModelData, list[str], Any]:
+def encode_outcome(formula: str, frame: Any) -> tuple[ModelData, list[str], Any]:
     """Return the arrays of the model, the levels of its outcome, and each row's level."""
     outcome = parse_mixed_formula(formula).outcome
     column = frame.get(outcome)
