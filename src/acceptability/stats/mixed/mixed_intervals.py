@@ -207,7 +207,9 @@ def _profile_sd(fit: MixedFit, outcome: Floats, k: int, level: float) -> Paramet
         start = np.append(fit.theta, math.log(fit.residual_variance / fit.scale**2) / 2)
         shift = fit.deviance - function(start)[0]
     compute_sd = _build_sd(fit, k)
-    path = {estimate: start}
+    # A variance of 0 is stationary: from there no constraint on it has a direction.
+    count = len(fit.theta)
+    path = {estimate: np.append(_move_from_zero(start[:count]), start[count:])}
 
     def rise(value: float) -> float:
         # From the nearest solution: along the profile the other parameters move smoothly.

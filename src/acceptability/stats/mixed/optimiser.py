@@ -28,6 +28,10 @@ _ROUNDS = 6
 _DIFFERENCE_STEP = 1e-4
 # Curvature below this share of the largest counts as none: a direction in which the deviance is flat.
 _FLAT = 1e-9
+# Relative to the largest curvature: what differences of gradients leave of a curvature of 0.
+_ROUGH = 1e-6
+# Newton steps are shortened until one leads closer to the minimum.
+_STEP_LENGTHS = (1.0, 0.5, 0.2, 0.05)
 # Negative curvature beyond this share of the largest is a saddle, not a rounding error.
 _SADDLE = 1e-6
 
@@ -102,26 +106,44 @@ class _Counter:
 
 def _polish(function: DevianceAndGradient, x: Floats) -> tuple[Floats, Floats, float]:
     """Return the point after Newton steps, the Hessian, and by how much the deviance could still fall."""
-    hessian = differentiate_gradient(lambda at: function(at)[1], x)
-    inverse = invert_hessian(hessian)
-    value, gradient = function(x)
-    decrement = float(gradient @ inverse @ gradient) / 2
-    moved = 0.0
-    for _ in range(_NEWTON_STEPS):
-        if decrement <= _SMALL_DECREMENT:
+    for _ in range(_ROUNDS):
+        start, hessian = x, differentiate_gradient(lambda at: function(at)[1], x)
+        x, decrement = _take_newton_steps(function, x, hessian)
+        moved = float(np.abs(x - start).max())
+        # In a nearly flat direction the curvature is another one a step further on: only a new Hessian helps there.
+        if decrement <= _MAX_DECREMENT or moved == 0:
             break
-        candidate = x - inverse @ gradient
-        candidate_value, candidate_gradient = function(candidate)
-        candidate_decrement = float(candidate_gradient @ inverse @ candidate_gradient) / 2
-        # The deviance may rise by its rounding error; the decrement tells whether the step was one to the minimum.
-        if candidate_value > value + 1e-9 * max(1.0, abs(value)) or candidate_decrement > decrement / 2:
-            break
-        moved += float(np.abs(candidate - x).max())
-        x, value, gradient, decrement = candidate, candidate_value, candidate_gradient, candidate_decrement
     # The Hessian is part of the result; where the steps were large it belongs to another point.
     if moved > 10 * _DIFFERENCE_STEP:
         hessian = differentiate_gradient(lambda at: function(at)[1], x)
     return x, hessian, decrement
+
+
+def _take_newton_steps(function: DevianceAndGradient, x: Floats, hessian: Floats) -> tuple[Floats, float]:
+    """Return the point after Newton steps by one Hessian, and by how much the deviance could still fall."""
+    values, vectors = np.linalg.eigh(hessian)
+    # Curvature below this is the rounding error of differences. A step by it would be long, and could lead anywhere.
+    sizes = np.maximum(np.abs(values), _ROUGH * max(float(np.abs(values).max()), 1e-300))
+    inverse = np.asarray((vectors / sizes) @ vectors.T)
+    value, gradient = function(x)
+    decrement = float(gradient @ inverse @ gradient) / 2
+    for _ in range(_NEWTON_STEPS):
+        if decrement <= _SMALL_DECREMENT:
+            break
+        for length in _STEP_LENGTHS:
+            candidate = x - length * (inverse @ gradient)
+            candidate_value, candidate_gradient = function(candidate)
+            candidate_decrement = float(candidate_gradient @ inverse @ candidate_gradient) / 2
+            # The deviance may rise by its rounding error; the decrement tells whether the step was one to the minimum.
+            if (
+                candidate_value <= value + 1e-9 * max(1.0, abs(value))
+                and candidate_decrement <= (1 - length / 2) * decrement
+            ):
+                break
+        else:
+            break
+        x, value, gradient, decrement = candidate, candidate_value, candidate_gradient, candidate_decrement
+    return x, decrement
 
 
 def _leave_saddle(function: DevianceAndGradient, x: Floats, direction: Floats) -> Floats:
