@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections import Counter, defaultdict
@@ -122,6 +123,15 @@ def test_imports_point_one_way(path: Path) -> None:
     room = relative_name(path).split("/")[0].removesuffix(".py")
     for other in imported_rooms(path):
         assert other == room or RANK[other] < RANK[room], f"{room} imports {other}"
+
+
+def test_the_picture_of_the_architecture_has_this_order() -> None:
+    path = SOURCE.parents[1] / "docs" / "pictures" / "architecture.svg"
+    below = path.read_text(encoding="utf-8").partition("Subpackages")[2]
+    rows = defaultdict(set)
+    for y, name in re.findall(r'class="name" x="[\d.]+" y="(\d+)">([a-z]+)<', below):
+        rows[int(y)].add(name)
+    assert [rows[y] for y in sorted(rows, reverse=True)] == ROOM_ORDER[:-1]
 
 
 @pytest.mark.parametrize("path", list_modules(), ids=relative_name)
