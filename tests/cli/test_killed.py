@@ -1,4 +1,4 @@
-"""A run that is killed at any moment goes on where it stopped, and ends as if nothing had happened."""
+"""A run that is killed at any moment resumes where it stopped, and ends as if nothing had happened."""
 
 from __future__ import annotations
 
