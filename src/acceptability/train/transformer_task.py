@@ -273,7 +273,8 @@ class PackedRows:
             row_orders.append(self._row_order(epoch)[offset : offset + count_here])
             first, count = first + count_here, count - count_here
         positions = self.starts[torch.cat(row_orders)].unsqueeze(1) + self._offsets
-        # The corpus is a ring: rows that begin at its last sentences continue at its first, so all have the same length.
+        # The corpus is a ring: rows that begin at its last sentences continue at its first, so that all have the same
+        # length.
         return self.ids[positions % len(self.ids)].long()
 
     def _shuffle_rows(self, epoch: int) -> torch.Tensor:
