@@ -77,7 +77,7 @@ def build_comparison_table(comparisons: Sequence[Comparison]) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
     for row in comparisons:
         cells = [getattr(row, name) for name in names]
-        # The tag is the same in all rows.
+        # The value alone, without the tag, which is the same in all rows: the column stays narrow.
         cells += [_format_group(row.group)] if with_groups else []
         cells += [format_number(row.first_value), format_number(row.second_value), _format_signed(row.difference)]
         cells += [format_interval(row.low, row.high), format_p_value(row.p)]
