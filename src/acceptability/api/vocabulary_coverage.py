@@ -75,10 +75,7 @@ class UnknownWordCounter:
             )
         # Scores of regions have the keys ``id#region``.
         kept = {key: value for key, value in scores.values.items() if key.split("#")[0] not in self._words}
-        note = (
-            f"omitted: {len(self._words):,} of {len(self._suite.sentences):,} sentences, "
-            "which have words that the model does not know"
-        )
+        note = describe_omitted(self._suite, self._words)
         return replace(
             scores,
             values=kept,
@@ -112,6 +109,23 @@ def describe_unknown_words(suite: Suite, words: WordsById) -> str:
     note += f" and {len(with_unknown):,} of {len(suite.contrasts):,} pairs"
     pairs = "1 pair" if decided == 1 else f"{decided:,} pairs"
     return f"{note}, and decide {pairs}, whose sentences differ in them" if decided else note
+
+
+def describe_omitted(suite: Suite, words: WordsById) -> str:
+    """Return a note on the sentences that are left out with their contrasts, since the model omits unknown words.
+
+    >>> from acceptability.types import Contrast, Sentence
+    >>> sentences = (Sentence("a", "Cats purr."), Sentence("b", "Cats purrs."))
+    >>> describe_omitted(Suite("s", sentences, (Contrast("a", "b"),)), {"b": ("purrs",)})
+    'omitted: 1 of 2 sentences, which have words that the model does not know, and with them 1 of 1 pairs'
+    """
+    note = (
+        f"omitted: {len(words):,} of {len(suite.sentences):,} sentences, which have words that the model does not know"
+    )
+    if not suite.contrasts:
+        return note
+    pairs = sum(pair.better in words or pair.worse in words for pair in suite.contrasts)
+    return f"{note}, and with them {pairs:,} of {len(suite.contrasts):,} pairs"
 
 
 def is_decided_by_unknown_words(words: WordsById, first: str, second: str) -> bool:
