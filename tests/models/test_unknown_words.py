@@ -212,6 +212,17 @@ def test_tokens_in_tables_say_whether_they_are_unknown(specs: dict[str, str]) ->
     assert "unknown" not in score_rows(PAIRS, "uniform", per="token").rows[0]
 
 
+def test_words_and_regions_in_tables_say_whether_they_are_unknown(specs: dict[str, str]) -> None:
+    rows = score_rows(PAIRS, specs["ngram"], per="word").rows
+    assert {str(row["word"]) for row in rows if row["unknown"]} == {"zebra", "zebra."}
+    assert {str(row["word"]) for row in rows if not row["unknown"]} == {"The", "the", "the.", "cats", "sleep", "sleep."}
+    assert "unknown" not in score_rows(PAIRS, "uniform", per="word").rows[0]
+    regions = {"who": (0, 9), "what": (10, 15), "end": (15, 16)}
+    suite = Suite("regions", (Sentence("a", "The zebra sleep.", regions=regions),))
+    rows = score_rows(suite, specs["ngram"], per="region").rows
+    assert [(row["text"], row["unknown"]) for row in rows] == [("The zebra", True), ("sleep", False), (".", False)]
+
+
 def test_the_whole_probability_of_all_unknown_words_does_not_win(specs: dict[str, str]) -> None:
     pair = ["The dogs bark.", "The dogs barks."]
     whole = judge(pair, "recurrent:{}(unknown='<unk>')".format(load_model("mini-lstm").folder))
