@@ -281,7 +281,8 @@ def _compare_models(
         yield replace(empty, reason=str(error))
         return
     remarks = _remark_on_models(suite, measure, models, (first, second), significance.bootstrap.by)
-    about_rows, about_scores = _join_notes(models, (first, second)), _join_notes(models, models)
+    about_rows = _join_notes(models, [first.notes, second.notes])
+    about_scores = _join_notes(models, [given.notes for given in models])
     notes = tuple(dict.fromkeys((*about_rows, *about_scores, *remarks)))
     overall = _compare_rows(suite, measure, models, (first, second), significance, group=None, shared=shared)
     yield replace(overall, notes=(*notes, *overall.notes))
@@ -302,16 +303,16 @@ def _compare_models(
         yield replace(macro, units=(first, second), notes=(*ungrouped, *macro.notes, *fitted))
 
 
-def _join_notes(models: Sequence[Scores], noted: Sequence[Units] | Sequence[Scores]) -> list[str]:
-    """Return the notes on the rows or scores of several models; a note on some of them alone has their names.
+def _join_notes(models: Sequence[Scores], notes: Sequence[tuple[str, ...]]) -> list[str]:
+    """Return the notes on each of several models; a note on some of them alone has their names.
 
     What a model does not know, or which threshold was fitted to its scores, says nothing about the others.
     """
-    shared = [note for note in noted[0].notes if all(note in other.notes for other in noted)]
+    shared = [note for note in notes[0] if all(note in others for others in notes)]
     return shared + [
         f"{_label_scores(scores)}: {note}"
-        for scores, source in zip(models, noted, strict=True)
-        for note in source.notes
+        for scores, model_notes in zip(models, notes, strict=True)
+        for note in model_notes
         if note not in shared
     ]
 
@@ -748,7 +749,7 @@ def correlate(
     total = len(suite.sentences if of == "scores" else suite.contrasts)
     unrated = (f"{total - n} of {total} unrated left out",) if total > n else ()
     # The same note comes from every model with the same unigram table, and is wanted once.
-    notes = tuple(dict.fromkeys((*unrated, *_join_notes(scores, scores))))
+    notes = tuple(dict.fromkeys((*unrated, *_join_notes(scores, [given.notes for given in scores]))))
     return [
         ScoreCorrelation(
             pair.first,
