@@ -353,6 +353,16 @@ def test_fits_to_ratings_count_or_omit_unknown_words(specs: dict[str, str]) -> N
     assert [note for note in omitted.notes if note.startswith("omitted")] == [omitted.notes[0]]
 
 
+def test_a_group_says_how_many_of_its_pairs_unknown_words_decide(specs: dict[str, str]) -> None:
+    contrasts = tuple(replace(pair, tags={"kind": kind}) for pair, kind in zip(PAIRS.contrasts, "aba", strict=True))
+    results = measure(replace(PAIRS, contrasts=contrasts), score(PAIRS, specs["ngram"]), ["PairAccuracy"], by="kind")
+    decided = {result.group: [note for note in result.notes if "unknown" in note] for result in results}
+    assert decided.pop(None) == [
+        "unknown words are in 3 of 6 sentences and 2 of 3 pairs, and decide 1 pair, whose sentences differ in them"
+    ]
+    assert decided == {"kind=a": [], "kind=b": ["unknown words decide 1 of 1 pairs"], "macro(kind)": []}
+
+
 def test_notes_that_differ_between_models_have_their_names(specs: dict[str, str], tmp_path: Path) -> None:
     """Otherwise two lines count unknown words, and nothing says which model does not know them."""
     other = tmp_path / "other.arpa"
