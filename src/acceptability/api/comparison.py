@@ -281,7 +281,9 @@ def _compare_models(
         yield replace(empty, reason=str(error))
         return
     remarks = _remark_on_models(suite, measure, models, (first, second), significance.bootstrap.by)
-    notes = tuple(dict.fromkeys((*_join_notes(models, (first, second)), *models[0].notes, *models[1].notes, *remarks)))
+    about_rows = _join_notes(models, [first.notes, second.notes])
+    about_scores = _join_notes(models, [given.notes for given in models])
+    notes = tuple(dict.fromkeys((*about_rows, *about_scores, *remarks)))
     overall = _compare_rows(suite, measure, models, (first, second), significance, group=None, shared=shared)
     yield replace(overall, notes=(*notes, *overall.notes))
     if not by:
@@ -301,13 +303,16 @@ def _compare_models(
         yield replace(macro, units=(first, second), notes=(*ungrouped, *macro.notes, *fitted))
 
 
-def _join_notes(models: tuple[Scores, Scores], units: tuple[Units, Units]) -> list[str]:
-    """Return the notes on the rows of both models; a note on one of them alone, such as a threshold, has its name."""
-    shared = [note for note in units[0].notes if note in units[1].notes]
+def _join_notes(models: Sequence[Scores], notes: Sequence[tuple[str, ...]]) -> list[str]:
+    """Return the notes on each of several models; a note on some of them alone has their names.
+
+    What a model does not know, or which threshold was fitted to its scores, says nothing about the others.
+    """
+    shared = [note for note in notes[0] if all(note in others for others in notes)]
     return shared + [
         f"{_label_scores(scores)}: {note}"
-        for scores, rows in zip(models, units, strict=True)
-        for note in rows.notes
+        for scores, model_notes in zip(models, notes, strict=True)
+        for note in model_notes
         if note not in shared
     ]
 
@@ -744,7 +749,7 @@ def correlate(
     total = len(suite.sentences if of == "scores" else suite.contrasts)
     unrated = (f"{total - n} of {total} unrated left out",) if total > n else ()
     # The same note comes from every model with the same unigram table, and is wanted once.
-    notes = tuple(dict.fromkeys((*unrated, *(note for model_scores in scores for note in model_scores.notes))))
+    notes = tuple(dict.fromkeys((*unrated, *_join_notes(scores, [given.notes for given in scores]))))
     return [
         ScoreCorrelation(
             pair.first,

@@ -458,9 +458,17 @@ def _split_joined(text: str, separator: str) -> list[str]:
     return joined
 
 
+# An option of a word model, which leaves sentences with unknown words out.
+_OMITS_UNKNOWN = re.compile(r"[(,]\s*unknown='omit'[,)]")
+
+
 def _is_partial(sources: Sequence[str]) -> bool:
+    """Tell whether some scores lack sentences of the suite, so that the hash in the signature is that of the others."""
     signed = [parse_score_signature(source) for source in sources]
-    return any(scores and scores.partial for scores in signed)
+    return any(
+        scores.partial if scores else _OMITS_UNKNOWN.search(source)
+        for scores, source in zip(signed, sources, strict=True)
+    )
 
 
 def _split_region(text: str) -> tuple[str | None, str]:
@@ -562,7 +570,8 @@ def _recompute_correlations(recomputation: Recomputation, fields: Fields) -> lis
 
 def _recompute_link(recomputation: Recomputation, fields: Fields) -> list[Row]:
     options: dict[str, Any] = dict(parse_spec(fields["measure"]).options)
-    suite, model = recomputation.find_suite(fields["suite"]), recomputation.find_model(fields["model"])
+    suite = recomputation.find_suite(fields["suite"], any_content=_is_partial([fields["model"]]))
+    model = recomputation.find_model(fields["model"])
     reduction = parse_spec(recomputation.find_reduction(fields["reduction"]))
     unigrams = str(reduction.options.get("unigrams", ""))
     options["progress"] = recomputation.materials.progress

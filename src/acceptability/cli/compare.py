@@ -238,8 +238,10 @@ def link_command(
         header = ["model", "beta", "gamma", *LINKS, "n"]
         print_rows(header, [{name: _format_link_cell(row[name]) for name in header} for row in rows])
         print_message(f"{', '.join(LINKS)}: correlation with ratings of sentences not fitted to, mean of {folds} folds")
-        for fit in fits.values():
-            for line in (*fit.notes, f'score other suites with --reduce "{fit.reduction!r}"', fit.signature):
+        for name, fit in fits.items():
+            # What a model does not know says nothing about the others.
+            notes = [f"{name}: {note}" for note in fit.notes] if len(fits) > 1 else fit.notes
+            for line in (*notes, f'score other suites with --reduce "{fit.reduction!r}"', fit.signature):
                 print_message(line)
     # The table of unigrams is a file, unless it is one of wordfreq's.
     files = [Path(unigrams)] if Path(unigrams).is_file() else []

@@ -151,10 +151,25 @@ def add_row(table: Table, *cells: str) -> None:
 def collect_footnotes(results: Sequence[Result]) -> list[str]:
     """Return the lines below a table of results: reasons of undefined values, notes, and signatures."""
     reasons = [f"{result.measure} {result.group or 'all'}: {result.reason}" for result in results if result.reason]
-    notes = [f"{result.measure} {result.group or 'all'}: {note}" for result in results for note in result.notes]
+    notes = [f"{_name_row(result, results, note)}: {note}" for result in results for note in result.notes]
     # The signatures of groups differ from that of the whole only in the group.
     signatures = [result.signature for result in results if not result.group]
     return list(dict.fromkeys([*reasons, *notes, *signatures]))
+
+
+def _name_row(result: Result, results: Sequence[Result], note: str) -> str:
+    """Return what tells the row of a note apart: measure and group; suite and model where the others lack the note."""
+    same_rows = [
+        other
+        for other in results
+        if (other.measure, other.group, other.suite) == (result.measure, result.group, result.suite)
+    ]
+    names = [result.suite] if len({other.suite for other in results}) > 1 else []
+    # How many words are unknown, or which threshold was fitted, differs between the models of a table.
+    if any(note not in other.notes for other in same_rows):
+        names.append(result.model)
+        names += [result.reduction] if len({other.reduction for other in same_rows}) > 1 else []
+    return " ".join([*names, result.measure, result.group or "all"])
 
 
 def format_number(value: float | None) -> str:
