@@ -21,6 +21,8 @@ from acceptability.types import Floats
 
 # A standard deviation of a random effect, relative to the residual one, below which the fit is called singular.
 _SINGULAR = 1e-4
+# A parameter below changes a deviance by its square at most, which is a rounding error.
+_ZERO_THETA = 1e-6
 # The largest standard deviation of random effects that is believed: in the linear model as a multiple of the residual
 # one. A search that gets near it is following a likelihood without a maximum.
 _MAX_SD_RATIO = 1e5
@@ -163,7 +165,7 @@ def fit_linear(
     minimum = minimise(evaluate, random.build_start() if start is None else start, limit=_MAX_SD_RATIO)
     if (np.abs(minimum.x) > _MAX_SD_RATIO).any():
         raise Undefined("the variance of a random effect grows without bound: within its groups all rows are alike")
-    return _collect_linear(model.evaluate(minimum.x), fixed, minimum, plain=plain, scale=scale)
+    return _collect_linear(model.evaluate(round_to_zero(minimum.x)), fixed, minimum, plain=plain, scale=scale)
 
 
 def _collect_linear(
@@ -180,7 +182,7 @@ def _collect_linear(
         model.random,
         back @ (plain + scale * point.estimates),
         half @ half.T,
-        minimum.x,
+        point.theta,
         point.variance * scale**2,
         deviance,
         "REML" if model.reml else "ML",
@@ -222,7 +224,7 @@ def fit_logistic(
     whole_start = np.concatenate([theta, _fit_plain_logistic(y, fixed.basis)])
     # The coefficients of the basis are log-odds as well, and as far out as no data can tell.
     minimum = minimise(evaluate, whole_start, limit=_MAX_SD_LOG_ODDS)
-    theta, back = minimum.x[:count], fixed.back_transform
+    theta, back = round_to_zero(minimum.x[:count]), fixed.back_transform
     if (np.abs(minimum.x) > _MAX_SD_LOG_ODDS).any():
         raise Undefined("the variance of a random effect grows without bound: within its groups all rows are alike")
     # The deviance is minus twice the log-likelihood, whose negative Hessian is the information matrix.
@@ -238,6 +240,15 @@ def fit_logistic(
         "Laplace",
         minimum,
     )
+
+
+def round_to_zero(theta: Floats) -> Floats:
+    """Return covariance parameters with 0 for those that are 0 as far as a search can tell.
+
+    The deviance is flat around a standard deviation of 0, and so it is found to half of the digits only: a table would
+    show 1e-8.
+    """
+    return np.where(np.abs(theta) < _ZERO_THETA, 0.0, theta)
 
 
 def _fit_plain_logistic(y: Floats, basis: Floats) -> Floats:

@@ -117,6 +117,8 @@ def _split_terms(text: str, formula: str) -> list[tuple[str, str]]:
         if character in "+-" and depth == 0:
             if term := text[start:at].strip():
                 terms.append((sign, term))
+            elif start:
+                raise MeasureError(f"the formula {formula!r} has a sign without a term after it")
             start, sign = at + 1, character
     if depth != 0:
         raise MeasureError(f"the formula {formula!r} has a parenthesis without its partner")
