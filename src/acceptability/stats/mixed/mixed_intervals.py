@@ -24,7 +24,7 @@ from acceptability.stats.mixed.model_comparison import iterate_simulations, refi
 from acceptability.stats.mixed.optimiser import DevianceAndGradient, differentiate_gradient, minimise
 from acceptability.stats.mixed.ordinal.ordinal_fit import OrdinalFit, build_ordinal_deviance, minimise_ordinal
 from acceptability.stats.mixed.random_effects import RandomEffects
-from acceptability.stats.mixed.summary_tables import build_frame
+from acceptability.stats.mixed.summary_tables import Cell, build_frame, format_table
 from acceptability.stats.samples import check_choice, check_level
 from acceptability.types import Floats
 
@@ -73,6 +73,11 @@ class ParameterIntervals:
     def to_frame(self) -> Any:
         """Return the intervals as a pandas data frame."""
         return build_frame([asdict(interval) for interval in self.intervals])
+
+    def __str__(self) -> str:
+        rows: list[list[Cell]] = [[it.parameter, it.estimate, it.low, it.high] for it in self.intervals]
+        table = format_table(["parameter", "estimate", "low", "high"], rows)
+        return "\n\n".join(part for part in (table, f"Intervals: {self.intervals[0].method}.", self.note) if part)
 
     def __repr__(self) -> str:
         method = self.intervals[0].method if self.intervals else "none"
