@@ -33,6 +33,7 @@ _PANELS: dict[str, dict[str, str]] = {
     "Compare": {
         "compare": "acceptability compare starter -m trigram -m uniform",
         "correlate": "acceptability correlate li_adger -m trigram --of gaps",
+        "regress": "acceptability regress latest --formula 'correct ~ model + (1 | item)' --family binomial",
         "link": "acceptability link lau/bnc -m trigram --unigrams wordfreq:en",
     },
     "Papers and reports": {

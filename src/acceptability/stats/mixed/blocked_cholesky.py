@@ -1,4 +1,4 @@
-"""The penalised normal equations of a mixed model, and their Cholesky factorisation in two blocks.
+"""The penalised normal equations of a mixed model, and their blocked Cholesky factorisation.
 
 The matrix to factorise is Ω = Λᵀ Zᵀ W Z Λ + I, with the rows' weights W, the design Z of the random effects and their
 relative covariance factor Λ; it may be bordered by further columns, such as predictors and outcome. The effects of the

@@ -1,4 +1,4 @@
-"""The deviance of a linear mixed model, profiled over coefficients and residual variance (Bates et al. 2015).
+"""The profiled deviance of a linear mixed model, without coefficients and residual variance (Bates et al. 2015).
 
 Given the covariance parameters ``theta``, coefficients and residual variance have a closed form; what is left is a
 smooth function of a handful of parameters, whose gradient is exact.

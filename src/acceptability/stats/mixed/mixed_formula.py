@@ -219,8 +219,9 @@ def _check_columns(frame: Any, names: set[str]) -> None:
             raise MeasureError(f"the table has no column {name!r}.{hint} Its columns: {', '.join(columns)}")
         missing = np.flatnonzero(frame[name].isna().to_numpy())
         if len(missing):
+            values = "value" if len(missing) == 1 else "values"
             raise MeasureError(
-                f"column {name!r} has {len(missing)} missing values, the first in row {missing[0] + 1}: "
+                f"column {name!r} has {len(missing)} missing {values}, the first in row {missing[0] + 1}: "
                 "leave such rows out before the analysis"
             )
 

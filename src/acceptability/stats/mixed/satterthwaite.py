@@ -7,6 +7,7 @@ variance (Giesbrecht and Burns 1985; Fai and Cornelius 1996 for several coeffici
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,7 @@ from scipy.stats import t as t_distribution
 from acceptability.errors import MeasureError
 from acceptability.stats.mixed.fitting import MixedFit
 from acceptability.stats.mixed.optimiser import differentiate_gradient, invert_hessian
+from acceptability.stats.mixed.summary_tables import Cell, format_table
 from acceptability.types import Floats
 
 F_SATTERTHWAITE = "F test, Satterthwaite df"
@@ -118,6 +120,16 @@ def compute_joint_test(fit: MixedFit, contrasts: Floats, name: str, approximatio
     statistic = float(squares.mean())
     df = _combine_df([approximation.compute_df(direction) for direction in directions])
     return TermTest(name, statistic, rank, df, float(f_distribution.sf(statistic, rank, df)), F_SATTERTHWAITE)
+
+
+def format_term_tests(tests: Sequence[TermTest]) -> str:
+    """Return a table of tests with the names of the tests below it; empty without tests."""
+    if not tests:
+        return ""
+    rows: list[list[Cell]] = [[it.term, it.statistic, str(it.df), it.denominator_df, it.p] for it in tests]
+    statistic = "chi2" if tests[0].denominator_df is None else "F"
+    table = format_table(["term", statistic, "df", "df2", "p"], rows)
+    return f"{table}\n\nEach term given all others, as coded: {tests[0].test}."
 
 
 def _combine_df(dfs: list[float]) -> float:

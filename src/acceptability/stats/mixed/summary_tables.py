@@ -179,6 +179,22 @@ class RegressionSummary(ABC):
         """Return the coefficients as a pandas data frame, one row each, with the names of test and interval."""
         return build_frame([asdict(coefficient) for coefficient in self.coefficients])
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything that is shown, with the names of all methods, as data for JSON."""
+        return {
+            "formula": self.formula,
+            "family": self.family,
+            "method": self.method,
+            "rows": self.n,
+            "groups": {effect.group: effect.groups for effect in self.random_effects},
+            "log_likelihood": self.log_likelihood,
+            "aic": self.aic,
+            "singular": self.is_singular,
+            "coefficients": [asdict(coefficient) for coefficient in self.coefficients],
+            "random_effects": [asdict(effect) for effect in self.random_effects],
+            "residual_sd": self.residual_sd,
+        }
+
     def random_effects_frame(self) -> Any:
         """Return the standard deviations of the random effects as a pandas data frame."""
         return build_frame([asdict(effect) for effect in self.random_effects])
@@ -220,7 +236,8 @@ class RegressionSummary(ABC):
     def list_notes(self) -> list[str]:
         """Return what has to stand beside the numbers: the names of the methods, and a singular fit."""
         notes = [f"Tests: {it.test}. Intervals: {it.interval}." for it in self.coefficients[:1]]
-        notes.append(f"Log-likelihood {self.log_likelihood:.6g}.")
+        name = "Restricted log-likelihood" if self.method == "REML" else "Log-likelihood"
+        notes.append(f"{name} {self.log_likelihood:.6g}.")
         if self.is_singular:
             notes.append(
                 "Singular fit: some random effect has no variance, or depends on others;\nsimplify the random part."

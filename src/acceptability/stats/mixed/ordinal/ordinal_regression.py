@@ -122,9 +122,9 @@ def regress_ordinal(formula: str, frame: Any, *, link: str = "logit", level: flo
 def encode_outcome(formula: str, frame: Any) -> tuple[ModelData, list[str], Any]:
     """Return the arrays of the model, the levels of its outcome, and each row's level."""
     outcome = parse_mixed_formula(formula).outcome
-    column = frame.get(outcome)
-    dtype = getattr(column, "dtype", None)
-    if column is None or not hasattr(dtype, "categories"):
+    column: Any = frame.get(outcome) if hasattr(frame, "get") else None
+    dtype: Any = getattr(column, "dtype", None)
+    if not hasattr(dtype, "categories"):
         data = build_model_data(formula, frame)
         numbers, codes = np.unique(data.outcome, return_inverse=True)
         return data, [f"{number:.12g}" for number in numbers], codes.astype(np.int64)
