@@ -89,3 +89,24 @@ def test_columns_are_numbers_where_all_cells_are(tmp_path: Path) -> None:
     assert read_run_table(str(path)) == {"a": [1.0, None], "b": [2.0, 3.5], "c": ["x", "4"]}
     with pytest.raises(AcceptabilityError, match="column 'a' has 1 missing value"):
         regress("b ~ a + (1 | c)", read_run_table(str(path)))
+
+
+def test_a_design_gives_formula_test_and_notes(run: None, tmp_path: Path) -> None:
+    where = ["--where", "measure=PairAccuracy(ties=0.5)"]
+    path = tmp_path / "answers.csv"
+    columns = read_run_table("latest", {"measure": "PairAccuracy(ties=0.5)"})
+    answers = [int(correct > 0.5) for correct in columns["correct"]]
+    rows = zip(columns["model"], columns["item"], columns["phenomenon"], answers, strict=True)
+    path.write_text("\n".join(["model,pair,phenomenon,right", *(",".join(map(str, row)) for row in rows)]), "utf-8")
+    names = "item=pair,paradigm=phenomenon,correct=right"
+    out = invoke(path, "--design", "models", "--columns", names)
+    assert "correct ~ model + (1 + model | paradigm)" in out
+    assert "Test of whether the models differ: likelihood-ratio test, chi-squared" in out
+    assert max(map(len, out.splitlines())) <= 80
+    shown = json.loads(invoke(path, "--design", "models", "--columns", names, "--json"))
+    assert shown["design"]["comparison"]["df"] == 1
+    assert shown["design"]["reduced"].startswith("correct ~ 1 + (1 + model | paradigm)")
+    with pytest.raises(StoreError, match="the table has no column 'words'"):
+        invoke(path, "--design", "models", "--columns", "item=words")
+    with pytest.raises(AcceptabilityError, match="either --formula or --design"):
+        invoke("latest", *where)

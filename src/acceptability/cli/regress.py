@@ -1,4 +1,4 @@
-"""``acceptability regress``: a mixed model by a formula, over a table or over the rows of a saved run."""
+"""``acceptability regress``: a mixed model by a formula or a design, over a table or the rows of a saved run."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
-from acceptability.cli.console import JsonOption, print_data, print_json, read_where
+from acceptability.cli.console import JsonOption, print_data, print_json, read_columns, read_where
 from acceptability.errors import SpecError
 from acceptability.stats import estimate_intervals, estimate_means, regress
+from acceptability.stats.designs import fit_design
 from acceptability.stats.mixed.satterthwaite import format_term_tests
-from acceptability.store.run_tables import read_run_table
+from acceptability.store.run_tables import read_run_table, rename_columns
 
 
 def command(
@@ -23,14 +24,26 @@ def command(
         ),
     ],
     formula: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--formula",
             "-f",
             help="The model, with random effects in parentheses: 'correct ~ model + (1 + model | phenomenon) + "
             "(1 | item)'. A run has the columns model, unit, those of its measure, and its tags.",
         ),
-    ],
+    ] = None,
+    design: Annotated[
+        str | None,
+        typer.Option(
+            "--design",
+            help="Instead of a formula, a ready-made design with its test: models, seeds, ratings, reading-times or "
+            "learning-curve.",
+        ),
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option("--columns", help="The names of columns in the table: item=word_id,rt=RT makes RT the rt."),
+    ] = None,
     family: Annotated[
         str,
         typer.Option("--family", help="gaussian (linear), binomial (logistic, for 0 and 1), ordinal, ordinal-probit."),
@@ -60,8 +73,11 @@ def command(
     """Fit a mixed model: how an outcome depends on predictors where rows share items, paradigms or people."""
     if interval not in ("wald", "profile", "bootstrap"):
         raise SpecError(f"--interval is {interval!r}; expected wald, profile or bootstrap")
-    columns = read_run_table(source, read_where(where))
-    result = regress(formula, columns, family=family, reml=not ml, level=level)
+    if (formula is None) == (design is None):
+        raise SpecError("give either --formula or --design")
+    table = rename_columns(read_run_table(source, read_where(where)), read_columns(columns))
+    fitted = fit_design(design, table, draws=draws * (interval == "bootstrap"), seed=seed) if design else None
+    result = fitted.model if fitted else regress(formula or "", table, family=family, reml=not ml, level=level)
     terms = result.test_terms()
     averages = estimate_means(result, means, correction=correction, level=level) if means else None
     ends = (
@@ -71,7 +87,8 @@ def command(
         content: dict[str, Any] = {**result.to_dict(), "terms": [asdict(test) for test in terms]}
         content["means"] = averages and [asdict(mean) for mean in (*averages.means, *averages.contrasts)]
         content["intervals"] = ends and [asdict(one) for one in ends.intervals]
+        content["design"] = fitted and fitted.to_dict()
         print_json(content)
         return
-    parts = [str(result), format_term_tests(terms), averages, ends]
+    parts = [str(result), format_term_tests(terms), averages, ends, fitted and fitted.describe()]
     print_data("\n\n".join(str(part) for part in parts if part) + "\n")

@@ -9,8 +9,9 @@ predictor by every kind of group within which it varies, except by items that ha
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from acceptability.errors import MeasureError, Undefined, suggest_name
@@ -360,14 +361,26 @@ class DesignFit:
     comparison: ModelComparison | None
 
     def __str__(self) -> str:
-        parts = [str(self.model)]
+        return f"{self.model}\n\n{self.describe()}"
+
+    def describe(self) -> str:
+        """Return the test and the notes in lines of at most 80 characters."""
+        lines = [f"Note: {note}." for note in self.prepared.notes]
         if self.comparison is not None:
             test = self.comparison
-            parts.append(
-                f"Test of {self.prepared.tested}:\n{test.test}, {test.statistic:.4g} on {test.df} df, p = {test.p:.4g}"
-                + (f" ({test.note})" if test.note else "")
-            )
-        return "\n\n".join([*parts, *(f"Note: {note}." for note in self.prepared.notes)])
+            lines.insert(0, f"Test of {self.prepared.tested}: {test.test}, {test.statistic:.4g}, df {test.df}, ")
+            lines[0] += f"p = {test.p:.4g}{'; ' if test.note else ''}{test.note}."
+        return "\n".join(textwrap.fill(line, 80, subsequent_indent="  ") for line in lines)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the formulas, the test and the notes, for JSON."""
+        return {
+            "formula": self.prepared.formula,
+            "reduced": self.prepared.reduced,
+            "tested": self.prepared.tested,
+            "comparison": self.comparison and asdict(self.comparison),
+            "notes": list(self.prepared.notes),
+        }
 
 
 def fit_design(

@@ -50,6 +50,24 @@ def read_run_table(source: str, where: Mapping[str, str] | None = None) -> Colum
     return {name: _convert([row.get(name) for row in rows]) for name in names}
 
 
+def rename_columns(table: Columns, names: Mapping[str, str]) -> Columns:
+    """Return a table whose columns also have other names.
+
+    Args:
+        table: The columns.
+        names: The names of columns in the table, by the names that a formula or a design gives them.
+
+    Raises:
+        StoreError: The table has no such column.
+
+    >>> rename_columns({"RT": [310, 295]}, {"rt": "RT"})
+    {'RT': [310, 295], 'rt': [310, 295]}
+    """
+    if missing := [own for own in names.values() if own not in table]:
+        raise StoreError(f"the table has no column {missing[0]!r}; its columns: {', '.join(table)}")
+    return table | {name: table[own] for name, own in names.items()}
+
+
 def _read_unit_rows(source: str) -> list[dict[str, Any]]:
     """Return the rows that a run's results are computed from, with tags under their own names."""
     found = find_run(source)
