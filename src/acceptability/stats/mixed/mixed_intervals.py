@@ -283,9 +283,9 @@ def _minimise_with_sd(
     function: DevianceAndGradient, compute_sd: Callable[[Floats], float], start: Floats, value: float
 ) -> Floats:
     """Return the parameters with the lowest deviance at which a standard deviation has a value."""
-    # In units of where the search starts, so that the constraint is of the parameters' scale, whatever the outcome's.
+    # In units of the standard deviation, so that the constraint is of the parameters' scale, whatever the outcome's.
     # Not as a ratio: a standard deviation is linear in the parameters, or nearly, and its logarithm far from it near 0.
-    unit = compute_sd(start)
+    unit = max(compute_sd(start), value)
     constraint = {
         "type": "eq",
         "fun": lambda x: (compute_sd(x) - value) / unit,
