@@ -18,6 +18,7 @@ from scipy.stats import chi2
 
 from acceptability.stats import regress
 from acceptability.stats.mixed.marginal_means import estimate_means
+from acceptability.stats.mixed.mixed_intervals import estimate_intervals
 
 FOLDER = Path(__file__).parent / "mixed"
 FAMILIES = {"linear": "gaussian", "logistic": "binomial", "ordinal": "ordinal"}
@@ -222,3 +223,35 @@ def test_contrasts_are_those_of_emmeans(name: str, correction: str) -> None:
         assert contrast.p == pytest.approx(row["p.value"], rel=5e-3, abs=1e-5)
         limits = pytest.approx([row[low], row[high]], rel=RELATIVE, abs=contrast.se * 1e-2)
         assert [contrast.low, contrast.high] == limits
+
+
+# --- profile intervals ---
+
+PROFILES = {name: (fit["data"], fit["formula"], fit["profile"]) for name, (_, fit) in FITS.items() if "profile" in fit}
+for _number, _profile in enumerate(GOLDEN["ordinal"]["profiles"]):
+    PROFILES[f"ordinal: {_number}"] = (_profile["data"], _profile["formula"], _profile)
+
+
+def to_profile_name(parameter: str) -> str:
+    """Return lme4's name of a parameter: sd_Days|Subject for "sd: Subject: Days"."""
+    if parameter == "sd: residual":
+        return "sigma"
+    kind, *rest = parameter.split(": ")
+    return f"sd_{to_r_name(rest[1])}|{rest[0]}" if kind == "sd" else to_r_name(parameter)
+
+
+# A profile is dozens of fits: those of models without a closed form are slow.
+SLOW = {"logistic: cbpp", "ordinal: 1"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in PROFILES]
+)
+def test_profile_intervals_are_those_of_r(name: str) -> None:
+    data, formula, expected = PROFILES[name]
+    result = fit_model(data, formula, FAMILIES[name.split(":")[0]], False)
+    ours = {to_profile_name(it.parameter): (it.low, it.high) for it in estimate_intervals(result).intervals}
+    rows = {row["term"]: (row["low"], row["high"]) for row in expected["intervals"] if row["term"][:4] != "cor_"}
+    # R interpolates between the points of its profile.
+    for term, (low, high) in rows.items():
+        assert ours[term] == pytest.approx((low, high), rel=2e-3, abs=2e-4)

@@ -55,12 +55,22 @@ def command(
         list[str] | None,
         typer.Option("--where", help="Only the rows with this value of a column: COLUMN=VALUE. Repeatable."),
     ] = None,
+    engine: Annotated[
+        str,
+        typer.Option("--engine", help="acceptability, or lme4: fit in R by lmerTest, lme4 or ordinal, if installed."),
+    ] = "acceptability",
     as_json: JsonOption = False,
 ) -> None:
     """Fit a mixed model: how an outcome depends on predictors where rows share items, paradigms or people."""
     if interval not in ("wald", "profile", "bootstrap"):
         raise SpecError(f"--interval is {interval!r}; expected wald, profile or bootstrap")
     columns = read_run_table(source, read_where(where))
+    if engine != "acceptability":
+        if means or interval != "wald":
+            raise SpecError(f"--engine {engine} has neither --means nor --interval; leave them out")
+        fitted = regress(formula, columns, family=family, reml=not ml, level=level, engine=engine)
+        print_json(fitted.to_dict()) if as_json else print_data(f"{fitted}\n")
+        return
     result = regress(formula, columns, family=family, reml=not ml, level=level)
     terms = result.test_terms()
     averages = estimate_means(result, means, correction=correction, level=level) if means else None

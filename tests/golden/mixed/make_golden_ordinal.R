@@ -108,10 +108,21 @@ tests <- list(
 means <- list(
   describe_means("experiment", "likert ~ condition + kind + (1 | subject) + (1 | item)", "kind")
 )
+# Profile intervals: clm has those of coefficients; of models with random effects only clmm2 has one, of the deviation.
+fixed <- clm(rating ~ temp + contact, data = tables$wine)
+mixed <- clmm2(rating ~ temp + contact, random = judge, data = tables$wine, Hess = TRUE, nAGQ = 1)
+profile_of_sd <- confint(profile(mixed, range = c(0.1, 6), nSteps = 60, trace = 0))
+profiles <- list(
+  list(data = "wine", formula = "rating ~ temp + contact", call = "confint(clm(formula), type = \"profile\")",
+       intervals = describe_columns(confint(fixed, type = "profile"), "low", "high")),
+  list(data = "wine", formula = "rating ~ temp + contact + (1 | judge)",
+       call = "confint(profile(clmm2(rating ~ temp + contact, random = judge, nAGQ = 1), range = c(0.1, 6), nSteps = 60))",
+       intervals = list(list(term = "sd_(Intercept)|judge", low = profile_of_sd[1], high = profile_of_sd[2])))
+)
 write_json(
   list(versions = list(R = paste(R.version$major, R.version$minor, sep = "."),
                        ordinal = as.character(packageVersion("ordinal")),
                        emmeans = as.character(packageVersion("emmeans"))),
-       fits = fits, tests = tests, means = means),
+       fits = fits, tests = tests, means = means, profiles = profiles),
   "ordinal.json", auto_unbox = TRUE, digits = I(10), pretty = 1, na = "null", null = "null"
 )

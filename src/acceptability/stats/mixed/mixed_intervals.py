@@ -22,6 +22,7 @@ from acceptability.stats.mixed.laplace import LaplaceDeviance, build_logistic_li
 from acceptability.stats.mixed.mixed_regression import MixedRegression, build_random_effect_sds
 from acceptability.stats.mixed.model_comparison import iterate_simulations, refit
 from acceptability.stats.mixed.optimiser import DevianceAndGradient, differentiate_gradient, minimise
+from acceptability.stats.mixed.ordinal.ordinal_fit import OrdinalFit, build_ordinal_deviance, minimise_ordinal
 from acceptability.stats.mixed.random_effects import RandomEffects
 from acceptability.stats.mixed.summary_tables import Cell, build_frame, format_table
 from acceptability.stats.samples import check_choice, check_level
@@ -104,7 +105,7 @@ def estimate_intervals(
     if fit.method == "REML":
         fit = fit_linear(regression.data.outcome, fit.fixed, fit.random, reml=False, start=_move_from_zero(fit.theta))
     name = f"{level:.12g} profile likelihood"
-    coefficients = [_profile_coefficient(fit, regression.data.outcome, k, level) for k in range(len(fit.estimates))]
+    coefficients = [_profile_coefficient(fit, regression.data.outcome, k, level) for k in _list_coefficients(fit)]
     sds = [_profile_sd(fit, regression.data.outcome, k, level) for k in range(len(_name_sds(fit)))]
     return ParameterIntervals(tuple(replace(interval, method=name) for interval in [*coefficients, *sds]))
 
@@ -112,6 +113,12 @@ def estimate_intervals(
 def _move_from_zero(theta: Floats) -> Floats:
     # A variance of 0 is stationary, and no place to start from.
     return np.where(np.abs(theta) < 0.1, 0.3, theta)
+
+
+def _list_coefficients(fit: MixedFit) -> list[int]:
+    """Return the indices of the coefficients that have an interval."""
+    # The intercept of an ordinal model is minus the mean of its thresholds, and no parameter.
+    return list(range(1 if isinstance(fit, OrdinalFit) else 0, len(fit.estimates)))
 
 
 def _name_sds(fit: MixedFit) -> list[str]:
@@ -126,15 +133,18 @@ def _list_sds(fit: MixedFit) -> list[float]:
 
 
 def _bootstrap(fit: MixedFit, level: float, draws: int, seed: int) -> ParameterIntervals:
+    indices = _list_coefficients(fit)
+
     def compute(outcome: Floats) -> Floats:
         simulated = refit(fit, outcome)
-        return np.array([*simulated.estimates, *_list_sds(simulated)])
+        return np.array([*simulated.estimates[indices], *_list_sds(simulated)])
 
     outcomes = list(iterate_simulations(fit, compute, draws, seed))
     values = np.array([outcome for outcome in outcomes if outcome is not None])
     lows, highs = np.quantile(values, [(1 - level) / 2, (1 + level) / 2], axis=0)
     method = f"{level:.12g} parametric bootstrap, percentiles, {draws} draws"
-    names, estimates = [*fit.fixed.names, *_name_sds(fit)], [*fit.estimates.tolist(), *_list_sds(fit)]
+    names = [*(fit.fixed.names[k] for k in indices), *_name_sds(fit)]
+    estimates = [*fit.estimates[indices].tolist(), *_list_sds(fit)]
     rows = zip(names, estimates, lows.tolist(), highs.tolist(), strict=True)
     undefined = draws - len(values)
     note = f"{undefined} simulated data sets without a fit were left out" if undefined else ""
@@ -166,14 +176,22 @@ def _profile_coefficient(fit: MixedFit, outcome: Floats, k: int, level: float) -
     others = FixedEffects(
         tuple(np.delete(np.array(fit.fixed.names), k).tolist()), np.delete(fit.fixed.table, k, axis=1)
     )
-    compute = _minimise_logistic_offset if fit.residual_variance is None else _minimise_linear_offset
     estimate, se = float(fit.estimates[k]), math.sqrt(fit.covariance[k, k])
 
     def rise(value: float) -> float:
-        return compute(fit, outcome, others, value * column) - fit.deviance - allowed
+        return _minimise_with_offset(fit, outcome, others, value * column) - fit.deviance - allowed
 
     low, high = (_find_end(rise, estimate, side * 2 * se, None) for side in (-1, 1))
     return ParameterInterval(fit.fixed.names[k], estimate, low, high, "")
+
+
+def _minimise_with_offset(fit: MixedFit, outcome: Floats, others: FixedEffects, offset: Floats) -> float:
+    """Return the deviance of a model with other fixed effects, whose linear predictor has an offset."""
+    if isinstance(fit, OrdinalFit):
+        return minimise_ordinal(fit, outcome, others, offset)
+    if fit.residual_variance is None:
+        return _minimise_logistic_offset(fit, outcome, others, offset)
+    return _minimise_linear_offset(fit, outcome, others, offset)
 
 
 def _minimise_linear_offset(fit: MixedFit, outcome: Floats, others: FixedEffects, offset: Floats) -> float:
@@ -204,7 +222,10 @@ def _build_laplace(random: RandomEffects, outcome: Floats, fixed: FixedEffects, 
 def _profile_sd(fit: MixedFit, outcome: Floats, k: int, level: float) -> ParameterInterval:
     """Return the profile interval of a standard deviation."""
     allowed, estimate = float(chi2.ppf(level, 1)), _list_sds(fit)[k]
-    if fit.residual_variance is None:
+    function: DevianceAndGradient
+    if isinstance(fit, OrdinalFit):
+        function, start, shift = build_ordinal_deviance(fit, outcome).evaluate, fit.minimum.x, 0.0
+    elif fit.residual_variance is None:
         function = _build_laplace(fit.random, outcome, fit.fixed, np.zeros(fit.n))
         start, shift = fit.minimum.x, 0.0
     else:
@@ -262,11 +283,13 @@ def _minimise_with_sd(
     function: DevianceAndGradient, compute_sd: Callable[[Floats], float], start: Floats, value: float
 ) -> Floats:
     """Return the parameters with the lowest deviance at which a standard deviation has a value."""
-    # As a ratio, so that the constraint is of the same scale as the parameters, whatever the outcome's unit.
+    # In units of the standard deviation, so that the constraint is of the parameters' scale, whatever the outcome's.
+    # Not as a ratio: a standard deviation is linear in the parameters, or nearly, and its logarithm far from it near 0.
+    unit = max(compute_sd(start), value)
     constraint = {
         "type": "eq",
-        "fun": lambda x: math.log(max(compute_sd(x), 1e-300) / value),
-        "jac": lambda x: differentiate_gradient(lambda at: np.array([math.log(max(compute_sd(at), 1e-300))]), x)[:, 0],
+        "fun": lambda x: (compute_sd(x) - value) / unit,
+        "jac": lambda x: differentiate_gradient(lambda at: np.array([compute_sd(at) / unit]), x)[:, 0],
     }
     result = minimize(
         function, start, jac=True, method="SLSQP", constraints=[constraint], options={"maxiter": 500, "ftol": 1e-10}

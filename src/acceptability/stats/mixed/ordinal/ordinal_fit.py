@@ -143,6 +143,30 @@ def refit_ordinal(fit: OrdinalFit, outcome: Floats, *, start: Floats | None = No
     return fit_ordinal(codes.astype(np.int64), levels, fit.fixed, fit.random, link=fit.link.name, start=start)
 
 
+def build_ordinal_deviance(
+    fit: OrdinalFit, outcome: Floats, fixed: FixedEffects | None = None, offset: Floats | float = 0.0
+) -> CumulativeLinkDeviance:
+    """Return the deviance of a fitted model's outcome, perhaps with other fixed effects and an offset.
+
+    Args:
+        fit: The model.
+        outcome: The outcome that it was fitted to.
+        fixed: Other fixed effects, with an intercept as their first column.
+        offset: What is added to each row's linear predictor.
+    """
+    codes = np.unique(outcome, return_inverse=True)[1].astype(np.int64)
+    basis = (fixed or fit.fixed).basis[:, 1:]
+    return CumulativeLinkDeviance(codes, len(fit.levels), basis, fit.random, fit.link, offset=offset)
+
+
+def minimise_ordinal(fit: OrdinalFit, outcome: Floats, fixed: FixedEffects, offset: Floats) -> float:
+    """Return the lowest deviance of a fitted model with other fixed effects and an offset."""
+    model = build_ordinal_deviance(fit, outcome, fixed, offset)
+    # A variance of 0 is stationary, and no place to start from.
+    theta = np.where(np.abs(fit.theta) < 0.1, 0.3, fit.theta)
+    return minimise(model.evaluate, model.build_start(theta)).value
+
+
 def _build_back_transform(fixed: FixedEffects, count: int) -> Floats:
     """Return the matrix from thresholds and coefficients of the basis to those of the user's columns.
 
@@ -162,8 +186,17 @@ class CumulativeLinkDeviance:
     thresholds (so that every point of the search has increasing thresholds), and the coefficients of the basis.
     """
 
-    def __init__(self, codes: LevelCodes, levels: int, basis: Floats, random: RandomEffects | None, link: Link) -> None:
-        self.codes, self.levels, self.basis, self.link = codes, levels, basis, link
+    def __init__(
+        self,
+        codes: LevelCodes,
+        levels: int,
+        basis: Floats,
+        random: RandomEffects,
+        link: Link,
+        *,
+        offset: Floats | float = 0.0,
+    ) -> None:
+        self.codes, self.levels, self.basis, self.link, self.offset = codes, levels, basis, link, offset
         self.random, self.theta_size = random, random.theta_size
         self.laplace = LaplaceDeviance(random) if random.factors else None
 
@@ -197,7 +230,7 @@ class CumulativeLinkDeviance:
     def evaluate(self, x: Floats) -> tuple[float, Floats]:
         """Return the deviance and its gradient."""
         theta, thresholds, estimates = self.split(x)
-        fixed = self.basis @ estimates
+        fixed = self.basis @ estimates + self.offset
         if self.laplace is None:
             deviance, by_theta, (by_upper, by_lower) = self._evaluate_rows(thresholds, fixed)
         else:
