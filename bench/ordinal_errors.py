@@ -66,7 +66,7 @@ def run_trial(seed: int) -> OrdinalTrial:
     full = build_fixed_effects(["Intercept", "x", "condition"], table)
     smaller = build_fixed_effects(["Intercept", "x"], table[:, :2])
     slopes = {"condition": condition}
-    terms = [build_random_term(name, codes, slopes) for name, codes in (("subject", subject), ("item", item))]
+    terms = [build_random_term(name, codes.tolist(), slopes) for name, codes in (("subject", subject), ("item", item))]
     random = build_random_effects(terms)
     try:
         fit = fit_ordinal(outcome, LEVELS, full, random)

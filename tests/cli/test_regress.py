@@ -110,3 +110,27 @@ def test_a_design_gives_formula_test_and_notes(run: None, tmp_path: Path) -> Non
         invoke(path, "--design", "models", "--columns", "item=words")
     with pytest.raises(AcceptabilityError, match="either --formula or --design"):
         invoke("latest", *where)
+
+
+def test_ratings_are_fitted_by_an_ordinal_model(tmp_path: Path) -> None:
+    path = tmp_path / "ratings.csv"
+    ratings = [1, 2, 3, 2, 3, 1, 2, 3, 3, 1, 1, 2, 3, 2, 1, 3]
+    rows = [f"{rating},{'ab'[k % 2]},i{k // 4}" for k, rating in enumerate(ratings)]
+    path.write_text("\n".join(["rating,kind,item", *rows]), encoding="utf-8")
+    formula = "rating ~ kind + (1 | item)"
+    out = invoke(path, "-f", formula, "--family", "ordinal", "--means", "kind")
+    assert "1|2" in out
+    assert "Scale: latent variable" in out
+    assert max(map(len, out.splitlines())) <= 80
+    shown = json.loads(invoke(path, "-f", formula, "--family", "ordinal", "--json"))
+    assert [one["name"] for one in shown["thresholds"]] == ["1|2", "2|3"]
+
+
+def test_the_engine_lme4_is_asked_for_by_name(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(AcceptabilityError, match="has neither --design, --means nor --interval"):
+        invoke(table, "-f", FORMULA, "--engine", "lme4", "--interval", "profile")
+    with pytest.raises(AcceptabilityError, match="engine is 'nlme'"):
+        invoke(table, "-f", FORMULA, "--engine", "nlme")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(AcceptabilityError, match="Rscript was not found"):
+        invoke(table, "-f", FORMULA, "--engine", "lme4")

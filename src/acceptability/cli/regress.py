@@ -68,6 +68,10 @@ def command(
         list[str] | None,
         typer.Option("--where", help="Only the rows with this value of a column: COLUMN=VALUE. Repeatable."),
     ] = None,
+    engine: Annotated[
+        str,
+        typer.Option("--engine", help="acceptability, or lme4: fit in R by lmerTest, lme4 or ordinal, if installed."),
+    ] = "acceptability",
     as_json: JsonOption = False,
 ) -> None:
     """Fit a mixed model: how an outcome depends on predictors where rows share items, paradigms or people."""
@@ -76,6 +80,12 @@ def command(
     if (formula is None) == (design is None):
         raise SpecError("give either --formula or --design")
     table = rename_columns(read_run_table(source, read_where(where)), read_columns(columns))
+    if engine != "acceptability":
+        if design or means or interval != "wald":
+            raise SpecError(f"--engine {engine} has neither --design, --means nor --interval; leave them out")
+        external = regress(formula or "", table, family=family, reml=not ml, level=level, engine=engine)
+        print_json(external.to_dict()) if as_json else print_data(f"{external}\n")
+        return
     fitted = fit_design(design, table, draws=draws * (interval == "bootstrap"), seed=seed) if design else None
     result = fitted.model if fitted else regress(formula or "", table, family=family, reml=not ml, level=level)
     terms = result.test_terms()

@@ -248,7 +248,7 @@ class CrossProducts:
         schur = self.rest.copy()
         for pattern, table in zip(layout.patterns, self.tables, strict=True):
             scaled = _multiply_blocks(table, middle[pattern.members])
-            schur[np.ix_(pattern.columns, pattern.columns)] -= _flatten(scaled) @ _flatten(table).T
+            schur[pattern.columns[:, None], pattern.columns] -= _flatten(scaled) @ _flatten(table).T
         transposed = [other.T for other in others]
         scaled_schur = layout.scale_rest(transposed, layout.scale_rest(transposed, schur).T)
         scaled_schur[np.arange(layout.rest_columns), np.arange(layout.rest_columns)] += 1
@@ -345,7 +345,7 @@ class Factorisation:
         first = np.empty_like(self.inverse)
         tables = []
         for pattern, table in zip(layout.patterns, self.products.tables, strict=True):
-            block = full[np.ix_(pattern.columns, pattern.columns)]
+            block = full[pattern.columns[:, None], pattern.columns]
             tables.append((block @ _flatten(table)).reshape(table.shape))
             first[pattern.members] = np.einsum("mtq,mtr->tqr", table, tables[-1])
         return PartialInverse(self, half, full, first, tuple(tables))

@@ -233,9 +233,9 @@ def _profile_sd(fit: MixedFit, outcome: Floats, k: int, level: float) -> Paramet
         start = np.append(fit.theta, math.log(fit.residual_variance / fit.scale**2) / 2)
         shift = fit.deviance - function(start)[0]
     compute_sd = _build_sd(fit, k)
-    # A variance of 0 is stationary: from there no constraint on it has a direction.
-    count = len(fit.theta)
-    path = {estimate: np.append(_move_from_zero(start[:count]), start[count:])}
+    # At 0 a standard deviation has no slope, along which the search could make it larger.
+    start = np.concatenate([_leave_zero(start[: len(fit.theta)]), start[len(fit.theta) :]])
+    path = {estimate: start}
 
     def rise(value: float) -> float:
         # From the nearest solution: along the profile the other parameters move smoothly.
@@ -249,6 +249,10 @@ def _profile_sd(fit: MixedFit, outcome: Floats, k: int, level: float) -> Paramet
     low = 0.0 if estimate <= floor else _find_end(rise, estimate, -step, floor)
     high = _find_end(rise, estimate, step, None)
     return ParameterInterval(_name_sds(fit)[k], estimate, 0.0 if low <= floor else low, high, "")
+
+
+def _leave_zero(theta: Floats) -> Floats:
+    return np.where(np.abs(theta) < _NEAR_ZERO, _NEAR_ZERO, theta)
 
 
 def _build_linear(fit: MixedFit) -> DevianceAndGradient:
@@ -285,9 +289,9 @@ def _minimise_with_sd(
     function: DevianceAndGradient, compute_sd: Callable[[Floats], float], start: Floats, value: float
 ) -> Floats:
     """Return the parameters with the lowest deviance at which a standard deviation has a value."""
-    # In units of where the search starts, so that the constraint is of the parameters' scale, whatever the outcome's.
+    # In units of the standard deviation, so that the constraint is of the parameters' scale, whatever the outcome's.
     # Not as a ratio: a standard deviation is linear in the parameters, or nearly, and its logarithm far from it near 0.
-    unit = compute_sd(start)
+    unit = max(compute_sd(start), value)
     constraint = {
         "type": "eq",
         "fun": lambda x: (compute_sd(x) - value) / unit,

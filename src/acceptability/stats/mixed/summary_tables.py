@@ -124,6 +124,26 @@ class RandomEffectSd:
     groups: int
 
 
+@dataclass(frozen=True)
+class Threshold:
+    """The threshold between two neighbouring levels, on the scale of the latent variable.
+
+    Args:
+        name: The two levels: "1|2".
+        estimate: Where it is for a row whose linear predictor is 0.
+        se: Its standard error.
+        low, high: Its confidence interval.
+        interval: The name and the level of the interval.
+    """
+
+    name: str
+    estimate: float
+    se: float
+    low: float
+    high: float
+    interval: str
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class RegressionSummary(ABC):
     """What is shown of a fitted mixed model, whoever fitted it.
@@ -192,8 +212,17 @@ class RegressionSummary(ABC):
             "singular": self.is_singular,
             "coefficients": [asdict(coefficient) for coefficient in self.coefficients],
             "random_effects": [asdict(effect) for effect in self.random_effects],
+            "thresholds": [asdict(threshold) for threshold in self.list_thresholds()],
             "residual_sd": self.residual_sd,
         }
+
+    def list_thresholds(self) -> tuple[Threshold, ...]:
+        """Return the thresholds of an ordinal model; none for others."""
+        return ()
+
+    def thresholds_frame(self) -> Any:
+        """Return the thresholds of an ordinal model as a pandas data frame."""
+        return build_frame([asdict(threshold) for threshold in self.list_thresholds()])
 
     def random_effects_frame(self) -> Any:
         """Return the standard deviations of the random effects as a pandas data frame."""
@@ -213,14 +242,20 @@ class RegressionSummary(ABC):
         return f"{html}<p>{escape(' '.join(self.list_notes()))}</p>"
 
     def list_tables(self) -> list[tuple[list[str], list[list[Cell]]]]:
-        """Return the tables of coefficients and of random effects, each with its header."""
+        """Return the tables of coefficients, thresholds and random effects, each with its header; none without rows."""
         header = ["fixed effect", "estimate", "SE", "t" if self.family == "gaussian" else "z", "df", "p", "low", "high"]
         rows: list[list[Cell]] = [
             [it.name, it.estimate, it.se, it.statistic, it.df, it.p, it.low, it.high] for it in self.coefficients
         ]
         random: list[list[Cell]] = [[f"{it.group}: {it.name}", it.sd, _join(it)] for it in self.random_effects]
         random += [["residual", self.residual_sd, ""]] if self.residual_sd is not None else []
-        return [(header, rows), (["random effect", "sd", "correlations"], random)]
+        thresholds: list[list[Cell]] = [[it.name, it.estimate, it.se, it.low, it.high] for it in self.list_thresholds()]
+        tables = [
+            (header, rows),
+            (["threshold", "estimate", "SE", "low", "high"], thresholds),
+            (["random effect", "sd", "correlations"], random),
+        ]
+        return [(names, table) for names, table in tables if table]
 
     def describe_model(self) -> str:
         """Return the kind of model."""

@@ -109,6 +109,8 @@ def test_the_response_is_shown_as_that_of_r(fake_rscript: Path) -> None:
     assert "R: boundary (singular) fit" in shown
     assert max(map(len, shown.splitlines())) <= 80
     assert len(result.to_frame()) == 2
+    assert result.to_dict()["engine"] == "lme4 9.9 (R 4.9)"
+    assert result.to_dict()["warnings"] == ["boundary (singular) fit"]
 
 
 def test_without_r_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

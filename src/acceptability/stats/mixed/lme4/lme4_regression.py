@@ -15,7 +15,7 @@ import shutil
 import subprocess  # nosec B404
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +23,9 @@ import numpy as np
 
 from acceptability.errors import MeasureError, MissingExtra
 from acceptability.stats.mixed.mixed_formula import build_model_data
-from acceptability.stats.mixed.ordinal.ordinal_regression import LINK_BY_FAMILY, Threshold, encode_outcome
+from acceptability.stats.mixed.ordinal.ordinal_regression import LINK_BY_FAMILY, encode_outcome
 from acceptability.stats.mixed.satterthwaite import T_SATTERTHWAITE, WALD_Z, t_quantile, two_sided_t
-from acceptability.stats.mixed.summary_tables import Cell, FixedEffect, RandomEffectSd, RegressionSummary, build_frame
+from acceptability.stats.mixed.summary_tables import FixedEffect, RandomEffectSd, RegressionSummary, Threshold
 
 _SCRIPT = Path(__file__).with_name("fit_model.R")
 # The exit status by which the script says that a package is missing.
@@ -62,16 +62,13 @@ class Lme4Regression(RegressionSummary):
         """The number of parameters."""
         return self.parameter_count
 
-    def thresholds_frame(self) -> Any:
-        """Return the thresholds as a pandas data frame."""
-        return build_frame([asdict(threshold) for threshold in self.thresholds])
+    def list_thresholds(self) -> tuple[Threshold, ...]:
+        """Return the thresholds of an ordinal model."""
+        return self.thresholds
 
-    def list_tables(self) -> list[tuple[list[str], list[list[Cell]]]]:
-        """Return the tables of coefficients, thresholds and random effects, each with its header."""
-        rows: list[list[Cell]] = [[it.name, it.estimate, it.se, it.low, it.high] for it in self.thresholds]
-        coefficients, *others = super().list_tables()
-        parts = [coefficients, (["threshold", "estimate", "SE", "low", "high"], rows), *others]
-        return [(header, table) for header, table in parts if table]
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything that is shown, with the packages and R's own warnings, as data for JSON."""
+        return {**super().to_dict(), "engine": self.engine, "warnings": list(self.warnings)}
 
     def describe_model(self) -> str:
         """Return the kind of model and who fitted it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,29 +19,9 @@ from acceptability.stats.mixed.mixed_regression import (
 from acceptability.stats.mixed.ordinal.ordinal_fit import OrdinalFit, fit_ordinal
 from acceptability.stats.mixed.random_effects import INTERCEPT, RandomEffects, build_random_effects
 from acceptability.stats.mixed.satterthwaite import t_quantile
-from acceptability.stats.mixed.summary_tables import Cell, FixedEffect, build_frame
+from acceptability.stats.mixed.summary_tables import FixedEffect, Threshold
 
 LINK_BY_FAMILY = {"ordinal": "logit", "ordinal-probit": "probit"}
-
-
-@dataclass(frozen=True)
-class Threshold:
-    """The threshold between two neighbouring levels, on the scale of the latent variable.
-
-    Args:
-        name: The two levels: "1|2".
-        estimate: Where it is for a row whose linear predictor is 0.
-        se: Its standard error.
-        low, high: Its confidence interval.
-        interval: The name and the level of the interval.
-    """
-
-    name: str
-    estimate: float
-    se: float
-    low: float
-    high: float
-    interval: str
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,16 +39,9 @@ class OrdinalRegression(MixedRegression):
     thresholds: tuple[Threshold, ...]
     link: str
 
-    def thresholds_frame(self) -> Any:
-        """Return the thresholds as a pandas data frame."""
-        return build_frame([asdict(threshold) for threshold in self.thresholds])
-
-    def list_tables(self) -> list[tuple[list[str], list[list[Cell]]]]:
-        """Return the tables of coefficients, thresholds and random effects, each with its header."""
-        rows: list[list[Cell]] = [[it.name, it.estimate, it.se, it.low, it.high] for it in self.thresholds]
-        coefficients, *others = super().list_tables()
-        parts = [coefficients, (["threshold", "estimate", "SE", "low", "high"], rows), *others]
-        return [(header, table) for header, table in parts if table]
+    def list_thresholds(self) -> tuple[Threshold, ...]:
+        """Return the thresholds."""
+        return self.thresholds
 
     def list_notes(self) -> list[str]:
         """Return what has to stand beside the numbers."""
