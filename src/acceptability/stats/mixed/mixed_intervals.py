@@ -229,11 +229,12 @@ def _profile_sd(fit: MixedFit, outcome: Floats, k: int, level: float) -> Paramet
         function = _build_laplace(fit.random, outcome, fit.fixed, np.zeros(fit.n))
         start, shift = fit.minimum.x, 0.0
     else:
-        function, shift = _build_linear(fit), fit.deviance
+        function = _build_linear(fit)
         start = np.append(fit.theta, math.log(fit.residual_variance / fit.scale**2) / 2)
         shift = fit.deviance - function(start)[0]
     compute_sd = _build_sd(fit, k)
-    path = {estimate: start}
+    count = len(fit.theta)
+    path = {estimate: np.append(_move_from_zero(start[:count]), start[count:])}
 
     def rise(value: float) -> float:
         # From the nearest solution: along the profile the other parameters move smoothly.
