@@ -227,8 +227,8 @@ def fit_logistic(
     theta, back = round_to_zero(minimum.x[:count]), fixed.back_transform
     if (np.abs(theta) > _MAX_SD_LOG_ODDS).any():
         raise Undefined(
-            "the variance of a random effect grows without bound: within its groups all rows are alike, or the rows are "
-            "too few for the random slopes"
+            "the variance of a random effect grows without bound: within its groups all rows are alike, or the rows "
+            "are too few for the random slopes"
         )
     if (np.abs(minimum.x) > _MAX_SD_LOG_ODDS).any():
         raise Undefined("a coefficient grows without bound: given the groups, the predictors separate the outcomes")
