@@ -233,8 +233,9 @@ def _profile_sd(fit: MixedFit, outcome: Floats, k: int, level: float) -> Paramet
         start = np.append(fit.theta, math.log(fit.residual_variance / fit.scale**2) / 2)
         shift = fit.deviance - function(start)[0]
     compute_sd = _build_sd(fit, k)
-    count = len(fit.theta)
-    path = {estimate: np.append(_move_from_zero(start[:count]), start[count:])}
+    # At 0 a standard deviation has no slope, along which the search could make it larger.
+    start = np.concatenate([_move_from_zero(start[: len(fit.theta)]), start[len(fit.theta) :]])
+    path = {estimate: start}
 
     def rise(value: float) -> float:
         # From the nearest solution: along the profile the other parameters move smoothly.
