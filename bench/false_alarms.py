@@ -95,13 +95,13 @@ def draw_pairs_of_types(generator: np.random.Generator) -> Design:
 
 
 def draw_logistic_paradigms(generator: np.random.Generator) -> Design:
-    """Two models over 40 paradigms of 20 items, right or wrong; the difference varies by paradigm."""
-    return _draw_logistic(generator, paradigms=40, items=20, test="likelihood ratio")
+    """Two models over 60 paradigms of 12 items, right or wrong; the difference varies by paradigm."""
+    return _draw_logistic(generator, paradigms=60, items=12, test="likelihood ratio")
 
 
 def draw_logistic_few_paradigms(generator: np.random.Generator) -> Design:
-    """Two models over 8 paradigms of 20 items, right or wrong."""
-    return _draw_logistic(generator, paradigms=8, items=20, test="bootstrap")
+    """Two models over 12 paradigms of 16 items, right or wrong."""
+    return _draw_logistic(generator, paradigms=12, items=16, test="bootstrap")
 
 
 def _draw_logistic(generator: np.random.Generator, *, paradigms: int, items: int, test: str) -> Design:

@@ -225,8 +225,13 @@ def fit_logistic(
     # The coefficients of the basis are log-odds as well, and as far out as no data can tell.
     minimum = minimise(evaluate, whole_start, limit=_MAX_SD_LOG_ODDS)
     theta, back = round_to_zero(minimum.x[:count]), fixed.back_transform
+    if (np.abs(theta) > _MAX_SD_LOG_ODDS).any():
+        raise Undefined(
+            "the variance of a random effect grows without bound: within its groups all rows are alike, or the rows "
+            "are too few for the random slopes"
+        )
     if (np.abs(minimum.x) > _MAX_SD_LOG_ODDS).any():
-        raise Undefined("the variance of a random effect grows without bound: within its groups all rows are alike")
+        raise Undefined("a coefficient grows without bound: given the groups, the predictors separate the outcomes")
     # The deviance is minus twice the log-likelihood, whose negative Hessian is the information matrix.
     covariance = 2 * invert_hessian(minimum.hessian)[count:, count:]
     return MixedFit(

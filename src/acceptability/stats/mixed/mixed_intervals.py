@@ -229,12 +229,12 @@ def _profile_sd(fit: MixedFit, outcome: Floats, k: int, level: float) -> Paramet
         function = _build_laplace(fit.random, outcome, fit.fixed, np.zeros(fit.n))
         start, shift = fit.minimum.x, 0.0
     else:
-        function, shift = _build_linear(fit), fit.deviance
+        function = _build_linear(fit)
         start = np.append(fit.theta, math.log(fit.residual_variance / fit.scale**2) / 2)
         shift = fit.deviance - function(start)[0]
     compute_sd = _build_sd(fit, k)
     # At 0 a standard deviation has no slope, along which the search could make it larger.
-    start = np.concatenate([_leave_zero(start[: len(fit.theta)]), start[len(fit.theta) :]])
+    start = np.concatenate([_move_from_zero(start[: len(fit.theta)]), start[len(fit.theta) :]])
     path = {estimate: start}
 
     def rise(value: float) -> float:
@@ -249,10 +249,6 @@ def _profile_sd(fit: MixedFit, outcome: Floats, k: int, level: float) -> Paramet
     low = 0.0 if estimate <= floor else _find_end(rise, estimate, -step, floor)
     high = _find_end(rise, estimate, step, None)
     return ParameterInterval(_name_sds(fit)[k], estimate, 0.0 if low <= floor else low, high, "")
-
-
-def _leave_zero(theta: Floats) -> Floats:
-    return np.where(np.abs(theta) < _NEAR_ZERO, _NEAR_ZERO, theta)
 
 
 def _build_linear(fit: MixedFit) -> DevianceAndGradient:
