@@ -9,16 +9,10 @@ from scipy import stats
 from acceptability import PairAccuracy, Pearson
 from acceptability.errors import MeasureError, Undefined
 from acceptability.protocols import Measure
-from acceptability.stats.bootstrap import (
-    Bootstrap,
-    Interval,
-    bootstrap_difference,
-    bootstrap_interval,
-    bootstrap_macro_interval,
-    clopper_pearson,
-    compute_acceleration,
-    make_jackknife_groups,
-)
+from acceptability.stats.bootstrap import Bootstrap, Interval, compute_acceleration, parse_bootstrap
+from acceptability.stats.intervals import bootstrap_difference, bootstrap_interval, bootstrap_macro_interval
+from acceptability.stats.intervals.closed_forms import clopper_pearson
+from acceptability.stats.resampling import make_jackknife_groups, nest_rows
 from acceptability.types import Units
 
 
@@ -90,7 +84,7 @@ def test_resampling_single_rows_of_clusters_undercovers() -> None:
     def equal_within(generator, how) -> Interval:
         return bootstrap_interval(PairAccuracy(), rows(np.repeat(generator.random(40) < 0.7, 10)), how)
 
-    assert compute_coverage(equal_within, 0.7, lambda seed: Bootstrap(200, seed=seed), 100) < 0.6
+    assert compute_coverage(equal_within, 0.7, lambda seed: Bootstrap(200, seed=seed, method="percentile"), 100) < 0.6
 
 
 @pytest.mark.parametrize("method", ["percentile", "bca"])
@@ -149,15 +143,17 @@ def test_leaving_out_groups_estimates_the_same_acceleration() -> None:
 
 def test_the_seed_decides() -> None:
     units = rows([1.0, 0.0] * 20)
-    one, same, other = (bootstrap_interval(PairAccuracy(), units, Bootstrap(200, seed=seed)) for seed in (1, 1, 2))
+    one, same, other = (
+        bootstrap_interval(PairAccuracy(), units, Bootstrap(200, seed=seed, method="percentile")) for seed in (1, 1, 2)
+    )
     assert one == same != other
 
 
 def test_clusters_are_resampled_whole() -> None:
     alone = rows([1.0] * 50 + [0.0] * 50)
     clustered = rows([1.0] * 50 + [0.0] * 50, ["a"] * 50 + ["b"] * 50)
-    narrow = bootstrap_interval(PairAccuracy(), alone, Bootstrap(300))
-    wide = bootstrap_interval(PairAccuracy(), clustered, Bootstrap(300, by="item"))
+    narrow = bootstrap_interval(PairAccuracy(), alone, Bootstrap(300, method="percentile"))
+    wide = bootstrap_interval(PairAccuracy(), clustered, Bootstrap(300, by="item", method="percentile"))
     assert (wide.low, wide.high) == (0.0, 1.0)
     assert narrow.high - narrow.low < 0.25
     with pytest.raises(MeasureError, match="100 of 100 rows lack that tag"):
@@ -168,7 +164,7 @@ def test_a_paired_difference_is_narrower_than_two_samples() -> None:
     first = (np.random.default_rng(1).random(400) < 0.6).astype(float)
     second = first.copy()
     second[:20] = 0
-    result = bootstrap_difference(PairAccuracy(), rows(first), rows(second), Bootstrap(500))
+    result = bootstrap_difference(PairAccuracy(), rows(first), rows(second), Bootstrap(500, method="percentile"))
     assert 0 < result.low < first.mean() - second.mean() < result.high < 0.06
 
 
@@ -178,7 +174,9 @@ def test_constant_proportions_get_the_exact_interval(method: str, value: float, 
     result = bootstrap_interval(PairAccuracy(), rows([value] * 50), Bootstrap(100, method=method))
     assert (result.low, result.high) == pytest.approx((low, high), abs=1e-6)
     assert result.note == f"every row is {value:g}: exact interval of Clopper and Pearson, 50 rows"
-    clustered = bootstrap_interval(PairAccuracy(), rows([value] * 50, ["a", "b"] * 25), Bootstrap(100, by="item"))
+    clustered = bootstrap_interval(
+        PairAccuracy(), rows([value] * 50, ["a", "b"] * 25), Bootstrap(100, by="item", method=method)
+    )
     assert clustered.note.endswith("2 values of 'item'")
     assert clustered.high - clustered.low == pytest.approx(1 - 0.025**0.5)
 
@@ -248,3 +246,68 @@ def test_undefined_bca_intervals_have_a_reason() -> None:
 def test_wrong_settings(wrong: dict[str, object]) -> None:
     with pytest.raises(MeasureError):
         Bootstrap(**wrong)
+
+
+def test_two_levels_are_read_back_from_a_signature() -> None:
+    nested = Bootstrap(200, by="paradigm", within="item", seed=3, method="percentile")
+    assert nested.signature == "percentile(0.95,resamples=200,by=paradigm/item,seed=3)"
+    assert parse_bootstrap(nested.signature) == nested
+    with pytest.raises(MeasureError, match="name it, as by='paradigm'"):
+        Bootstrap(within="item")
+    with pytest.raises(MeasureError, match="for two levels give by='paradigm', within='item'"):
+        Bootstrap(by="paradigm/item")
+
+
+def nested_rows(correct, paradigms: list[str], items: list[str]) -> Units:
+    tags = tuple({"paradigm": paradigm, "item": item} for paradigm, item in zip(paradigms, items, strict=True))
+    return Units(tuple(map(str, range(len(correct)))), {"correct": np.array(correct, dtype=float)}, tags)
+
+
+def test_two_levels_draw_parts_of_the_drawn_values_only() -> None:
+    # Items 1 and 2 stand in both paradigms, where they are different items; paradigm b has a third.
+    units = nested_rows([1] * 6, list("aaabbb"), ["1", "1", "2", "1", "2", "3"])
+    nested = nest_rows(units, "paradigm", "item")
+    assert [part.tolist() for part in nested.list_parts()] == [[0, 1], [2], [3], [4], [5]]
+    assert nested.sizes.tolist() == [2, 3]
+    draws = [tuple(drawn) for drawn in nested.draw(400, np.random.default_rng(1))]
+    # Two paradigms of two or three items, each block of one paradigm.
+    assert {len(drawn) for drawn in draws} == {4, 5, 6}
+    assert all(set(drawn[:2]) <= {0, 1} or set(drawn[:3]) <= {2, 3, 4} for drawn in draws)
+    assert set(np.concatenate(draws)) == set(range(5))
+
+
+@pytest.mark.parametrize("within", ["item", "row"])
+def test_two_levels_have_the_variance_of_both(within: str) -> None:
+    """The variance of a two-level resample of equal groups: that of their means plus that inside them."""
+    generator = np.random.default_rng(5)
+    values = generator.normal(size=(6, 1)) + generator.normal(size=(6, 8))
+    units = nested_rows(
+        values.ravel(), [str(i) for i in range(6) for _ in range(8)], [str(i) for _ in range(6) for i in range(8)]
+    )
+    groups = [units.take(np.arange(8) + 8 * i) for i in range(6)]
+    how = Bootstrap(4000, by="paradigm", within=within, seed=2)
+    expected = np.sqrt(values.mean(axis=1).var() / 6 + values.var(axis=1).mean() / 48)
+    for compute in (
+        lambda: bootstrap_interval(PairAccuracy(), units, how),
+        lambda: bootstrap_interval(AnyMean(), units, how),
+        lambda: bootstrap_macro_interval(PairAccuracy(), groups, how),
+    ):
+        interval = compute()
+        assert (interval.high - interval.low) / 2 / 1.96 == pytest.approx(expected, rel=0.05)
+
+
+def test_groups_that_are_the_sampling_units_are_resampled() -> None:
+    accuracies = np.array([0.5, 0.7, 0.8, 0.9, 1.0])
+    groups = [
+        nested_rows([1] * round(10 * p) + [0] * round(10 - 10 * p), [str(i)] * 10, list("abcdefghij"))
+        for i, p in enumerate(accuracies)
+    ]
+    result = bootstrap_macro_interval(PairAccuracy(), groups, Bootstrap(2000, by="paradigm", method="percentile"))
+    # The bootstrap of the five accuracies, whatever the rows inside them.
+    plain = bootstrap_interval(PairAccuracy(), rows(accuracies), Bootstrap(2000, method="percentile"))
+    assert (result.low, result.high) == pytest.approx((plain.low, plain.high), abs=0.01)
+    bca = bootstrap_macro_interval(PairAccuracy(), groups, Bootstrap(2000, by="paradigm", method="bca"))
+    assert bca.low < result.low
+    # Items are inside the groups: those are resampled, and the groups stay.
+    fixed = bootstrap_macro_interval(PairAccuracy(), groups, Bootstrap(2000, by="item", method="percentile"))
+    assert fixed.high - fixed.low < 0.9 * (result.high - result.low)

@@ -29,10 +29,10 @@ from acceptability.errors import warn_of_former_name
 _MODULES = {
     "Bootstrap": "bootstrap",
     "Interval": "bootstrap",
-    "bootstrap_interval": "bootstrap",
-    "bootstrap_macro_interval": "bootstrap",
-    "bootstrap_difference": "bootstrap",
-    "clopper_pearson": "bootstrap",
+    "bootstrap_interval": "intervals",
+    "bootstrap_macro_interval": "intervals",
+    "bootstrap_difference": "intervals",
+    "clopper_pearson": "intervals.closed_forms",
     "permutation_test": "permutation",
     "sign_flip_test": "permutation",
     "mcnemar": "proportions",
@@ -45,6 +45,7 @@ _MODULES = {
     "benjamini_hochberg": "permutation",
     "correlate": "hypothesis_tests",
     "correlation_matrix": "hypothesis_tests",
+    "correlate_clustered": "clustered_correlation",
     "compare_correlations": "hypothesis_tests",
     "williams_steiger_test": "hypothesis_tests",
     "logistic_regression": "regression",
@@ -72,14 +73,8 @@ _FORMER_NAMES = {
 }
 
 if TYPE_CHECKING:
-    from acceptability.stats.bootstrap import (
-        Bootstrap,
-        Interval,
-        bootstrap_difference,
-        bootstrap_interval,
-        bootstrap_macro_interval,
-        clopper_pearson,
-    )
+    from acceptability.stats.bootstrap import Bootstrap, Interval
+    from acceptability.stats.clustered_correlation import correlate_clustered
     from acceptability.stats.former_mixed import mixed_linear, mixed_logistic
     from acceptability.stats.hypothesis_tests import (
         compare_correlations,
@@ -94,6 +89,8 @@ if TYPE_CHECKING:
         two_way_anova,
         williams_steiger_test,
     )
+    from acceptability.stats.intervals import bootstrap_difference, bootstrap_interval, bootstrap_macro_interval
+    from acceptability.stats.intervals.closed_forms import clopper_pearson
     from acceptability.stats.mixed import (
         compare_models,
         estimate_intervals,
@@ -115,6 +112,7 @@ __all__ = [
     "compare_correlations",
     "compare_models",
     "correlate",
+    "correlate_clustered",
     "correlation_matrix",
     "critical_count",
     "dummies",
