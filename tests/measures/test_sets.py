@@ -162,7 +162,8 @@ class TestPBCWithinSets:
     def test_sets_are_resampled_and_grouped(self) -> None:
         more = [(f"b{name[1]}", cls, score) for name, cls, score in self.ROWS]
         suite, scores = sets(*self.ROWS, *more)
-        overall, *groups, macro = measure(suite, scores, ["PBC(per='set')"], by="kind", bootstrap=Bootstrap(100))
+        percentile = Bootstrap(100, method="percentile")
+        overall, *groups, macro = measure(suite, scores, ["PBC(per='set')"], by="kind", bootstrap=percentile)
         assert [(group.group, group.n) for group in groups] == [("kind=a", 2), ("kind=b", 2)]
         assert (overall.n, macro.n) == (4, 4)
         assert overall.value == pytest.approx(macro.value)

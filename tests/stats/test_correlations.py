@@ -27,8 +27,26 @@ def test_correlations_are_scipys(kind: str, n: int, is_tied: bool) -> None:
     first, second = (np.round(values[:n]) if is_tied else values[:n] for values in (FIRST, SECOND))
     theirs = THEIRS[kind](first, second)
     ours = correlate(first, second, kind)
-    assert (ours.r, ours.p) == pytest.approx((theirs.statistic, theirs.pvalue), abs=1e-9)
+    # SciPy's p of few rows is exact for Kendall's tau without ties only.
+    p = theirs.pvalue
+    if n < 10 and kind != "pearson":
+        p = stats.permutation_test(
+            (first,), lambda x: THEIRS[kind](x, second).statistic, permutation_type="pairings", n_resamples=np.inf
+        ).pvalue
+    assert (ours.r, ours.p) == pytest.approx((theirs.statistic, p), abs=1e-9)
     assert ours.n == n
+
+
+def test_nine_rows_have_all_their_orders_counted() -> None:
+    """Of nine rows without ties: the exact p of SciPy's Kendall test, and a tabulated one of Spearman's."""
+    first, second = np.arange(9.0), np.array([1.0, 0, 3, 2, 4, 6, 5, 8, 7])
+    kendall = correlate(first, second, "kendall")
+    assert kendall.p == pytest.approx(stats.kendalltau(first, second, method="exact").pvalue, abs=1e-12)
+    # The two-sided critical value of Spearman's rho of nine rows is .700 (Zar 1972).
+    above, below = np.array([2.0, 3, 0, 1, 6, 4, 7, 8, 5]), np.array([2.0, 3, 0, 4, 1, 7, 8, 6, 5])
+    found = [correlate(first, ranks, "spearman") for ranks in (above, below)]
+    assert [round(test.r, 3) for test in found] == [0.733, 0.667]
+    assert found[0].p < 0.05 < found[1].p
 
 
 def test_fishers_interval() -> None:

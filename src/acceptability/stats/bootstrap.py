@@ -93,7 +93,7 @@ class Bootstrap:
         if self.seed < 0:
             raise MeasureError(f"seed is {self.seed}; expected a whole number from 0")
         if self.method not in (*INTERVAL_METHODS, *CLOSED_FORMS):
-            raise MeasureError(f"the interval is {self.method!r}; expected {' or '.join(INTERVAL_METHODS)}")
+            raise MeasureError(f"the interval is {self.method!r}; expected auto, percentile or bca")
         if self.by == SINGLE_ROWS:
             object.__setattr__(self, "by", "")
         if self.within and not self.by:
