@@ -8,6 +8,7 @@ docstring says what a test assumes. ``from acceptability.stats import NAME``:
   ``bootstrap_difference``, ``clopper_pearson``.
 - Two models over the same rows: ``permutation_test``, ``sign_flip_test``, ``mcnemar``, ``signed_rank``.
 - Two groups: ``rank_sum``, ``niu_penn_p``, ``levene``, ``shapiro_wilk``.
+- Effect sizes with intervals: ``cohen_d``, ``cohen_d_paired``, ``rank_biserial``, ``partial_eta_squared``.
 - Multiple tests: ``holm``, ``benjamini_hochberg``.
 - Correlations: ``correlate``, ``correlation_matrix``, ``compare_correlations``, ``williams_steiger_test``.
 - Several predictors (with the extra ``stats``): ``logistic_regression``, ``linear_regression``, ``two_way_anova``,
@@ -39,6 +40,10 @@ _MODULES = {
     "niu_penn_p": "hypothesis_tests",
     "levene": "hypothesis_tests",
     "shapiro_wilk": "hypothesis_tests",
+    "cohen_d": "effect_sizes",
+    "cohen_d_paired": "effect_sizes",
+    "rank_biserial": "effect_sizes",
+    "partial_eta_squared": "effect_sizes",
     "holm": "permutation",
     "benjamini_hochberg": "permutation",
     "correlate": "hypothesis_tests",
@@ -74,6 +79,7 @@ if TYPE_CHECKING:
         bootstrap_macro_interval,
         clopper_pearson,
     )
+    from acceptability.stats.effect_sizes import cohen_d, cohen_d_paired, partial_eta_squared, rank_biserial
     from acceptability.stats.hypothesis_tests import (
         compare_correlations,
         correlate,
@@ -100,6 +106,8 @@ __all__ = [
     "bootstrap_interval",
     "bootstrap_macro_interval",
     "clopper_pearson",
+    "cohen_d",
+    "cohen_d_paired",
     "compare_correlations",
     "correlate",
     "correlation_matrix",
@@ -114,7 +122,9 @@ __all__ = [
     "mixed_linear",
     "mixed_logistic",
     "niu_penn_p",
+    "partial_eta_squared",
     "permutation_test",
+    "rank_biserial",
     "rank_sum",
     "shapiro_wilk",
     "sign_flip_test",
