@@ -1,4 +1,4 @@
-"""Effect sizes and their intervals against R (golden/decision_statistics.R) and against brute force."""
+"""Effect sizes and their intervals against R (golden/effects) and against brute force."""
 
 from __future__ import annotations
 
@@ -17,35 +17,52 @@ from acceptability.stats.hypothesis_tests import rank_sum, tukey_hsd, two_way_an
 from acceptability.stats.regression import linear_regression
 
 GOLDEN: dict[str, Any] = json.loads(
-    (Path(__file__).parents[1] / "golden" / "decision_statistics.json").read_text(encoding="utf-8")
+    (Path(__file__).parents[1] / "golden" / "effects" / "effects.json").read_text(encoding="utf-8")
 )
 
 
-@pytest.mark.parametrize(("name", "effect_of"), [("groups", cohen_d), ("pairs", cohen_d_paired)])
+@pytest.mark.parametrize(
+    ("name", "effect_of"),
+    [
+        ("groups", cohen_d),
+        ("groups_with_ties", cohen_d),
+        ("pairs", cohen_d_paired),
+        ("pairs_with_ties", cohen_d_paired),
+    ],
+)
 def test_cohens_d_is_that_of_effectsize(name: str, effect_of: Any) -> None:
     golden = GOLDEN[name]
-    first, second = (golden[key] for key in (("x", "y") if name == "groups" else ("first", "second")))
-    effect = effect_of(first, second)
+    effect = effect_of(golden["x"], golden["y"])
+    expected = [golden["cohens_d"][key] for key in ("Cohens_d", "CI_low", "CI_high")]
     # R searches its bounds to about four digits.
-    assert (effect.value, effect.low, effect.high) == pytest.approx(
-        (golden["d"], golden["low"], golden["high"]), abs=2e-4
-    )
+    assert [effect.value, effect.low, effect.high] == pytest.approx(expected, abs=2e-4)
     assert effect.method == "noncentral t"
     # At the bounds the observed t lies at either tail.
-    n = (len(first), len(second))
-    scale, df = (np.sqrt(1 / n[0] + 1 / n[1]), sum(n) - 2) if name == "groups" else (1 / np.sqrt(n[0]), n[0] - 1)
+    m, n = len(golden["x"]), len(golden["y"])
+    scale, df = (np.sqrt(1 / m + 1 / n), m + n - 2) if name.startswith("groups") else (1 / np.sqrt(m), m - 1)
     tails = [stats.nct.cdf(effect.value / scale, df, end / scale) for end in (effect.low, effect.high)]
     assert tails == pytest.approx([0.975, 0.025], abs=1e-6)
 
 
-@pytest.mark.parametrize("golden", GOLDEN["eta"], ids=lambda row: f"F={row['f']}")
-def test_the_noncentrality_of_eta_squared_is_that_of_effectsize(golden: dict[str, float]) -> None:
-    n = int(golden["df1"] + golden["df2"] + 1)
-    effect = partial_eta_squared(golden["f"], int(golden["df1"]), int(golden["df2"]), n)
-    assert effect.value == pytest.approx(golden["eta2"], abs=1e-9)
-    assert [n * end / (1 - end) for end in (effect.low, effect.high)] == pytest.approx(
-        [golden["lambda_low"], golden["lambda_high"]], rel=1e-4, abs=1e-3
-    )
+def _share_of_noncentrality(end: float, df_error: int, n: int) -> float:
+    """Our bound λ / (λ + n) from effectsize's λ / (λ + df of the error)."""
+    noncentrality = df_error * end / (1 - end)
+    return noncentrality / (noncentrality + n)
+
+
+def test_the_noncentrality_of_eta_squared_is_that_of_effectsize() -> None:
+    one_way, rows = GOLDEN["several"]["anova"], [(GOLDEN["several"]["eta_squared"], "Eta2")]
+    effect = partial_eta_squared(one_way["f"], *one_way["df"], len(GOLDEN["several"]["value"]))
+    results = [effect]
+    factorial = GOLDEN["factorial"]
+    anova = two_way_anova(factorial["value"], {name: factorial[name] for name in ("kind", "condition")})
+    results += [effect.effect_size for effect in anova.effects]
+    rows += [(row, "Eta2_partial") for row in factorial["partial_eta_squared"]]
+    sizes = [(one_way["df"][1], len(GOLDEN["several"]["value"]))] + [(anova.residual_df, anova.n)] * 3
+    for result, (golden, name), (df_error, n) in zip(results, rows, sizes, strict=True):
+        assert result.value == pytest.approx(golden[name], abs=1e-9)
+        expected = [_share_of_noncentrality(golden[key], df_error, n) for key in ("CI_low", "CI_high")]
+        assert [result.low, result.high] == pytest.approx(expected, abs=5e-5)
 
 
 def test_eta_squared_of_an_f_far_below_1_is_about_nothing() -> None:
@@ -55,13 +72,18 @@ def test_eta_squared_of_an_f_far_below_1_is_about_nothing() -> None:
         partial_eta_squared(-1.0, 2, 30, 33)
 
 
-def test_rank_biserials_are_those_of_effectsize() -> None:
-    groups, pairs = GOLDEN["groups"], GOLDEN["pairs"]
-    assert rank_biserial(groups["x"], groups["y"]).value == pytest.approx(GOLDEN["groups_rank_biserial"], abs=1e-9)
-    paired = rank_biserial_paired(pairs["first"], pairs["second"])
-    assert paired.value == pytest.approx(pairs["rank_biserial"], abs=1e-9)
-    assert signed_rank(pairs["first"], pairs["second"]).effect_size == paired
-    assert rank_sum(groups["x"], groups["y"]).effect_size == rank_biserial(groups["x"], groups["y"])
+@pytest.mark.parametrize("ties", ["", "_with_ties"])
+def test_rank_biserials_are_those_of_effectsize(ties: str) -> None:
+    groups, pairs = GOLDEN[f"groups{ties}"], GOLDEN[f"pairs{ties}"]
+    between = rank_biserial(groups["x"], groups["y"])
+    assert between.value == pytest.approx(groups["rank_biserial"]["r_rank_biserial"], abs=1e-9)
+    assert rank_sum(groups["x"], groups["y"]).effect_size == between
+    within = rank_biserial_paired(pairs["x"], pairs["y"])
+    assert within.value == pytest.approx(pairs["rank_biserial"]["r_rank_biserial"], abs=1e-9)
+    assert signed_rank(pairs["x"], pairs["y"]).effect_size == within
+    # Another method, whose interval of two groups is about as wide.
+    golden = groups["rank_biserial"]
+    assert between.high - between.low == pytest.approx(golden["CI_high"] - golden["CI_low"], rel=0.15)
 
 
 def test_newcombes_interval_solves_his_equation() -> None:

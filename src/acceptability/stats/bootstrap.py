@@ -149,6 +149,14 @@ def bootstrap_difference(measure: Measure, first: Units, second: Units, bootstra
     return _combine_strata([_build_difference_stratum(measure, first, second, bootstrap)], bootstrap, _take_only)
 
 
+def resample_difference(measure: Measure, first: Units, second: Units, bootstrap: Bootstrap) -> Floats:
+    """Return the difference between two models on each resample of the same rows; nan where it is undefined."""
+    stratum = _build_difference_stratum(measure, first, second, bootstrap)
+    if stratum.size < 2:
+        raise Undefined("there are fewer than two rows or clusters to resample")
+    return stratum.resample(_make_generator(bootstrap, 0))
+
+
 def bootstrap_macro_difference(
     measure: Measure, groups: Sequence[tuple[Units, Units]], bootstrap: Bootstrap
 ) -> Interval:
