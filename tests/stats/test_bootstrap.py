@@ -17,8 +17,9 @@ from acceptability.stats.bootstrap import (
     bootstrap_macro_interval,
     clopper_pearson,
     compute_acceleration,
-    make_jackknife_groups,
+    parse_bootstrap,
 )
+from acceptability.stats.resampling import make_jackknife_groups, nest_rows
 from acceptability.types import Units
 
 
@@ -248,3 +249,68 @@ def test_undefined_bca_intervals_have_a_reason() -> None:
 def test_wrong_settings(wrong: dict[str, object]) -> None:
     with pytest.raises(MeasureError):
         Bootstrap(**wrong)
+
+
+def test_two_levels_are_read_back_from_a_signature() -> None:
+    nested = Bootstrap(200, by="paradigm", within="item", seed=3)
+    assert nested.signature == "percentile(0.95,resamples=200,by=paradigm/item,seed=3)"
+    assert parse_bootstrap(nested.signature) == nested
+    with pytest.raises(MeasureError, match="name it, as by='paradigm'"):
+        Bootstrap(within="item")
+    with pytest.raises(MeasureError, match="for two levels give by='paradigm', within='item'"):
+        Bootstrap(by="paradigm/item")
+
+
+def nested_rows(correct, paradigms: list[str], items: list[str]) -> Units:
+    tags = tuple({"paradigm": paradigm, "item": item} for paradigm, item in zip(paradigms, items, strict=True))
+    return Units(tuple(map(str, range(len(correct)))), {"correct": np.array(correct, dtype=float)}, tags)
+
+
+def test_two_levels_draw_parts_of_the_drawn_values_only() -> None:
+    # Items 1 and 2 stand in both paradigms, where they are different items; paradigm b has a third.
+    units = nested_rows([1] * 6, list("aaabbb"), ["1", "1", "2", "1", "2", "3"])
+    nested = nest_rows(units, "paradigm", "item")
+    assert [part.tolist() for part in nested.list_parts()] == [[0, 1], [2], [3], [4], [5]]
+    assert nested.sizes.tolist() == [2, 3]
+    draws = [tuple(drawn) for drawn in nested.draw(400, np.random.default_rng(1))]
+    # Two paradigms of two or three items, each block of one paradigm.
+    assert {len(drawn) for drawn in draws} == {4, 5, 6}
+    assert all(set(drawn[:2]) <= {0, 1} or set(drawn[:3]) <= {2, 3, 4} for drawn in draws)
+    assert set(np.concatenate(draws)) == set(range(5))
+
+
+@pytest.mark.parametrize("within", ["item", "row"])
+def test_two_levels_have_the_variance_of_both(within: str) -> None:
+    """The variance of a two-level resample of equal groups: that of their means plus that inside them."""
+    generator = np.random.default_rng(5)
+    values = generator.normal(size=(6, 1)) + generator.normal(size=(6, 8))
+    units = nested_rows(
+        values.ravel(), [str(i) for i in range(6) for _ in range(8)], [str(i) for _ in range(6) for i in range(8)]
+    )
+    groups = [units.take(np.arange(8) + 8 * i) for i in range(6)]
+    how = Bootstrap(4000, by="paradigm", within=within, seed=2)
+    expected = np.sqrt(values.mean(axis=1).var() / 6 + values.var(axis=1).mean() / 48)
+    for compute in (
+        lambda: bootstrap_interval(PairAccuracy(), units, how),
+        lambda: bootstrap_interval(AnyMean(), units, how),
+        lambda: bootstrap_macro_interval(PairAccuracy(), groups, how),
+    ):
+        interval = compute()
+        assert (interval.high - interval.low) / 2 / 1.96 == pytest.approx(expected, rel=0.05)
+
+
+def test_groups_that_are_the_sampling_units_are_resampled() -> None:
+    accuracies = np.array([0.5, 0.7, 0.8, 0.9, 1.0])
+    groups = [
+        nested_rows([1] * round(10 * p) + [0] * round(10 - 10 * p), [str(i)] * 10, list("abcdefghij"))
+        for i, p in enumerate(accuracies)
+    ]
+    result = bootstrap_macro_interval(PairAccuracy(), groups, Bootstrap(2000, by="paradigm"))
+    # The bootstrap of the five accuracies, whatever the rows inside them.
+    plain = bootstrap_interval(PairAccuracy(), rows(accuracies), Bootstrap(2000))
+    assert (result.low, result.high) == pytest.approx((plain.low, plain.high), abs=0.01)
+    bca = bootstrap_macro_interval(PairAccuracy(), groups, Bootstrap(2000, by="paradigm", method="bca"))
+    assert bca.low < result.low
+    # Items are inside the groups: those are resampled, and the groups stay.
+    fixed = bootstrap_macro_interval(PairAccuracy(), groups, Bootstrap(2000, by="item"))
+    assert fixed.high - fixed.low < 0.9 * (result.high - result.low)

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from acceptability.measures.classification import AUC, MCC, Accuracy
 from acceptability.measures.pairs import AbsolutePair
 from acceptability.protocols import Measure
-from acceptability.stats.bootstrap import sum_by_cluster
 from acceptability.stats.permutation import sign_flip_test
 from acceptability.stats.proportions import binomial_lower_tail, hypergeometric_lower_tail
+from acceptability.stats.resampling import sum_by_cluster
 from acceptability.types import Contrast, Floats, Scores, Suite, Units
 
 # Of a thousand results at chance, one is remarked on. At .05, a table of a hundred groups would have five remarks.

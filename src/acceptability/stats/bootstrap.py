@@ -17,19 +17,26 @@ A proportion whose rows are all 0 or all 1 gets the exact interval of Clopper an
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from acceptability.errors import MeasureError, Undefined
 from acceptability.protocols import Measure
+from acceptability.stats.resampling import (
+    UnitIndices,
+    cluster_rows,
+    count_sampling_units,
+    draw_resamples,
+    get_cluster_keys,
+    make_jackknife_groups,
+    nest_rows,
+    sum_by_cluster,
+)
 from acceptability.types import Floats, Units
-
-UnitIndices = NDArray[np.int64]
-"""Indices of rows, or of clusters of rows."""
 
 INTERVAL_METHODS = ("percentile", "bca")
 
@@ -44,8 +51,6 @@ _MIN_DEFINED_SHARE = 0.95
 # Each left-out row costs one evaluation of the measure. BCa needs the jackknife for one number only, the acceleration,
 # which 400 random groups estimate well enough (tests/stats/test_bootstrap.py compares them).
 _MAX_JACKKNIFE_GROUPS = 400
-# How many indices of resampled rows are in memory at once: 16 MB. A thousand resamples of a million rows would be 8 GB.
-_MAX_INDICES = 2_000_000
 # Relative to the largest value: resampled values that differ by less are equal but for rounding.
 _ROUNDING = 1e-12
 
@@ -59,6 +64,8 @@ class Bootstrap:
         level: The confidence level.
         by: The tag whose values are resampled whole (cluster bootstrap); empty to resample single rows.
         method: "percentile", or "bca", which corrects for bias and skewness.
+        within: A tag, or "row": the two-level bootstrap, which resamples the values of ``by``, and inside each drawn
+            one the values of this tag, or single rows. Empty for one level.
     """
 
     resamples: int = 1000
@@ -66,6 +73,7 @@ class Bootstrap:
     by: str = ""
     seed: int = 0
     method: str = "percentile"
+    within: str = ""
 
     def __post_init__(self) -> None:
         if self.resamples and not _MIN_RESAMPLES <= self.resamples <= MAX_RESAMPLES:
@@ -78,13 +86,21 @@ class Bootstrap:
             raise MeasureError(f"seed is {self.seed}; expected a whole number from 0")
         if self.method not in INTERVAL_METHODS:
             raise MeasureError(f"the interval is {self.method!r}; expected {' or '.join(INTERVAL_METHODS)}")
+        if self.within and not self.by:
+            raise MeasureError(
+                f"within={self.within!r} resamples inside each value of a tag: name it, as by='paradigm'"
+            )
+        # A signature joins the two levels by a slash.
+        if wrong := [tag for tag in (self.by, self.within) if tag and "/" in tag]:
+            raise MeasureError(f"cannot resample by {wrong[0]!r}; for two levels give by='paradigm', within='item'")
 
     @property
     def signature(self) -> str:
         """All settings, for the signature of a result."""
         if not self.resamples:
             return "none"
-        return f"{self.method}({self.level:g},resamples={self.resamples},by={self.by or 'row'},seed={self.seed})"
+        unit = f"{self.by}/{self.within}" if self.within else self.by or "row"
+        return f"{self.method}({self.level:g},resamples={self.resamples},by={unit},seed={self.seed})"
 
 
 _SIGNED_BOOTSTRAP = re.compile(
@@ -97,18 +113,22 @@ def parse_bootstrap(signature: str) -> Bootstrap:
 
     >>> parse_bootstrap("percentile(0.95,resamples=1000,by=item,seed=0)").by
     'item'
+    >>> parse_bootstrap("percentile(0.95,resamples=1000,by=paradigm/item,seed=0)").within
+    'item'
     """
     if signature == "none":
         return Bootstrap(resamples=0)
     match = _SIGNED_BOOTSTRAP.match(signature)
     if match is None:
         raise MeasureError(f"{signature!r} is no bootstrap: expected METHOD(LEVEL,resamples=N,by=UNIT,seed=N)")
+    by, _, within = match["by"].partition("/")
     return Bootstrap(
         resamples=int(match["resamples"]),
         level=float(match["level"]),
-        by="" if match["by"] == "row" else match["by"],
+        by="" if by == "row" else by,
         seed=int(match["seed"]),
         method=match["method"],
+        within=within,
     )
 
 
@@ -135,11 +155,14 @@ def bootstrap_interval(measure: Measure, units: Units, bootstrap: Bootstrap) -> 
 
 
 def bootstrap_macro_interval(measure: Measure, groups: Sequence[Units], bootstrap: Bootstrap) -> Interval:
-    """Return the interval of the mean over groups; rows are resampled within groups, each of which needs two."""
+    """Return the interval of the mean over groups.
+
+    Rows are resampled within groups, each of which needs two. Where the groups are what is sampled (each is one value
+    of ``by``, as paradigms are with ``by="paradigm"``), groups are resampled, and with ``within`` the rows inside them.
+    """
     if not bootstrap.resamples:
         return Interval()
-    strata = [_build_stratum(measure, units, bootstrap) for units in groups]
-    return _combine_strata(strata, bootstrap, _average)
+    return _combine_groups(groups, [partial(_build_stratum, measure, units) for units in groups], bootstrap)
 
 
 def bootstrap_difference(measure: Measure, first: Units, second: Units, bootstrap: Bootstrap) -> Interval:
@@ -160,11 +183,11 @@ def resample_difference(measure: Measure, first: Units, second: Units, bootstrap
 def bootstrap_macro_difference(
     measure: Measure, groups: Sequence[tuple[Units, Units]], bootstrap: Bootstrap
 ) -> Interval:
-    """Return the interval of the mean over groups of the difference between two models."""
+    """Return the interval of the mean over groups of the difference between two models; see the interval of a mean."""
     if not bootstrap.resamples:
         return Interval()
-    strata = [_build_difference_stratum(measure, first, second, bootstrap) for first, second in groups]
-    return _combine_strata(strata, bootstrap, _average)
+    builders = [partial(_build_difference_stratum, measure, first, second) for first, second in groups]
+    return _combine_groups([first for first, _ in groups], builders, bootstrap)
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,6 +240,13 @@ def _build_mean_stratum(column: Floats, units: Units, bootstrap: Bootstrap) -> _
     sums, counts = sum_by_cluster(column, units, bootstrap.by)
     n = len(sums)
 
+    def resample_nested(generator: np.random.Generator) -> Floats:
+        nested = nest_rows(units, bootstrap.by, bootstrap.within)
+        part_sums, part_counts = np.bincount(nested.part_of_row, column), np.bincount(nested.part_of_row)
+        return np.array(
+            [part_sums[drawn].sum() / part_counts[drawn].sum() for drawn in nested.draw(bootstrap.resamples, generator)]
+        )
+
     def resample(generator: np.random.Generator) -> Floats:
         # Clusters may differ in size, and then so does the number of rows in a resample.
         return np.concatenate(
@@ -230,7 +260,7 @@ def _build_mean_stratum(column: Floats, units: Units, bootstrap: Bootstrap) -> _
         return np.asarray((sums.sum() - sums) / (counts.sum() - counts))
 
     value = float(sums.sum() / counts.sum()) if n else float("nan")
-    return _Stratum(value, n, resample, jackknife)
+    return _Stratum(value, n, resample_nested if bootstrap.within else resample, jackknife)
 
 
 def _build_resampled_stratum(units: Units, bootstrap: Bootstrap, value_of: Callable[[UnitIndices], float]) -> _Stratum:
@@ -242,11 +272,24 @@ def _build_resampled_stratum(units: Units, bootstrap: Bootstrap, value_of: Calla
     clusters = cluster_rows(units, bootstrap.by) if bootstrap.by else []
     n = len(clusters) if bootstrap.by else len(units)
 
-    def evaluate_rows(indices: UnitIndices) -> float:
+    def evaluate(rows: UnitIndices) -> float:
         try:
-            return value_of(np.concatenate([clusters[index] for index in indices]) if bootstrap.by else indices)
+            return value_of(rows)
         except Undefined:
             return float("nan")
+
+    def evaluate_rows(indices: UnitIndices) -> float:
+        return evaluate(np.concatenate([clusters[index] for index in indices]) if bootstrap.by else indices)
+
+    def resample_nested(generator: np.random.Generator) -> Floats:
+        nested = nest_rows(units, bootstrap.by, bootstrap.within)
+        parts = nested.list_parts()
+        return np.array(
+            [
+                evaluate(np.concatenate([parts[index] for index in drawn]))
+                for drawn in nested.draw(bootstrap.resamples, generator)
+            ]
+        )
 
     def resample(generator: np.random.Generator) -> Floats:
         return np.array(
@@ -261,7 +304,7 @@ def _build_resampled_stratum(units: Units, bootstrap: Bootstrap, value_of: Calla
             ]
         )
 
-    return _Stratum(evaluate_rows(np.arange(n)), n, resample, jackknife)
+    return _Stratum(evaluate_rows(np.arange(n)), n, resample_nested if bootstrap.within else resample, jackknife)
 
 
 def _make_weighted_value(measure: Measure, units: Units) -> Callable[[Floats], float]:
@@ -289,6 +332,16 @@ def _build_refitted_stratum(
     names, cluster_of_row = np.unique(np.array(keys), return_inverse=True)
     n = len(names)
 
+    def resample_nested(generator: np.random.Generator) -> Floats:
+        nested = nest_rows(units, bootstrap.by, bootstrap.within)
+        part_count = int(nested.sizes.sum())
+        return np.array(
+            [
+                value_of(np.bincount(drawn, minlength=part_count).astype(np.float64)[nested.part_of_row])
+                for drawn in nested.draw(bootstrap.resamples, generator)
+            ]
+        )
+
     def resample(generator: np.random.Generator) -> Floats:
         return np.array(
             [
@@ -306,7 +359,43 @@ def _build_refitted_stratum(
             ]
         )
 
-    return _Stratum(value, n, resample, jackknife)
+    return _Stratum(value, n, resample_nested if bootstrap.within else resample, jackknife)
+
+
+def _combine_groups(
+    groups: Sequence[Units], builders: Sequence[Callable[[Bootstrap], _Stratum]], bootstrap: Bootstrap
+) -> Interval:
+    """Return the interval of a mean over groups, which are a sample themselves or have one inside.
+
+    Args:
+        builders: From the bootstrap to the stratum of each group.
+    """
+    if not _are_sampled(groups, bootstrap.by):
+        return _combine_strata([build(bootstrap) for build in builders], bootstrap, _average)
+    inner = replace(bootstrap, by="" if bootstrap.within == "row" else bootstrap.within, within="")
+    group_stratum = _build_sampled_groups([build(inner) for build in builders], bootstrap)
+    return _combine_strata([group_stratum], bootstrap, _take_only)
+
+
+def _are_sampled(groups: Sequence[Units], by: str) -> bool:
+    """Return whether each group is one sampling unit, so that the groups are what is sampled."""
+    keys = [set(get_cluster_keys(units, by)) for units in groups] if by else []
+    return bool(keys) and all(len(values) == 1 for values in keys) and len(set().union(*keys)) == len(keys)
+
+
+def _build_sampled_groups(strata: Sequence[_Stratum], bootstrap: Bootstrap) -> _Stratum:
+    """Return a stratum whose units are groups, each with its own value, or with a resampled one in two levels."""
+    values, n = np.array([stratum.value for stratum in strata]), len(strata)
+
+    def resample(generator: np.random.Generator) -> Floats:
+        inner = values[:, None]
+        if bootstrap.within:
+            inner = np.stack([part.resample(_make_generator(bootstrap, 1 + i)) for i, part in enumerate(strata)])
+        drawn = generator.integers(0, n, size=(bootstrap.resamples, n))
+        # A group that is drawn twice needs two resamples of its own, so that each time one of them is chosen anew.
+        return np.asarray(inner[drawn, generator.integers(0, inner.shape[1], size=drawn.shape)].mean(axis=1))
+
+    return _Stratum(float(values.mean()), n, resample, lambda: (values.sum() - values) / (n - 1))
 
 
 def _combine_strata(
@@ -435,50 +524,3 @@ def clopper_pearson(hits: int, n: int, level: float = 0.95) -> tuple[float, floa
     low = 0.0 if hits == 0 else float(scipy.special.betaincinv(hits, n - hits + 1, tail))
     high = 1.0 if hits == n else float(scipy.special.betaincinv(hits + 1, n - hits, 1 - tail))
     return low, high
-
-
-def cluster_rows(units: Units, by: str) -> list[UnitIndices]:
-    """Return the row indices of each sampling unit: of each cluster that shares a value of the tag, or of each row."""
-    if not by:
-        return list(np.arange(len(units))[:, None])
-    keys = np.array(get_cluster_keys(units, by))
-    # Stable, so that the rows of a cluster keep their order, on which floating-point sums depend.
-    order = np.argsort(keys, kind="stable")
-    _, starts = np.unique(keys[order], return_index=True)
-    return np.split(order, starts[1:])
-
-
-def get_cluster_keys(units: Units, by: str) -> list[str]:
-    """Return the value of a tag in each row; a row without the tag is an error."""
-    keys = [tags[by] for tags in units.tags if by in tags]
-    if len(keys) < len(units):
-        raise MeasureError(f"cannot resample by {by!r}: {len(units) - len(keys)} of {len(units)} rows lack that tag")
-    return keys
-
-
-def count_sampling_units(units: Units, by: str) -> int:
-    """Return the number of sampling units: of rows, or of values of a tag."""
-    return len(set(get_cluster_keys(units, by))) if by else len(units)
-
-
-def sum_by_cluster(column: Floats, units: Units, by: str) -> tuple[Floats, Floats]:
-    """Return the sum of a column and the number of rows, for each sampling unit."""
-    if not by:
-        return column, np.ones(len(column))
-    _, cluster = np.unique(np.array(get_cluster_keys(units, by)), return_inverse=True)
-    return np.asarray(np.bincount(cluster, weights=column), dtype=np.float64), np.bincount(cluster).astype(np.float64)
-
-
-def draw_resamples(n: int, times: int, generator: np.random.Generator) -> Iterator[UnitIndices]:
-    """Yield resamples in batches, (resamples, n): n indices below n, drawn with replacement, ``times`` times in all."""
-    batch_size = max(1, _MAX_INDICES // max(n, 1))
-    for start in range(0, times, batch_size):
-        yield generator.integers(0, n, size=(min(batch_size, times - start), n))
-
-
-def make_jackknife_groups(n: int, most: int, seed: int) -> list[UnitIndices]:
-    """Return what the jackknife leaves out in turn: each of n units, or ``most`` random groups of them if n is more."""
-    if n <= most:
-        return list(np.arange(n)[:, None])
-    # At random, since neighbours in a file tend to be alike, and groups of them would vary more than independent rows.
-    return np.array_split(np.random.default_rng(seed).permutation(n), most)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from acceptability.errors import MeasureError, Undefined
 from acceptability.protocols import Measure
-from acceptability.stats.bootstrap import cluster_rows, sum_by_cluster
+from acceptability.stats.resampling import cluster_rows, sum_by_cluster
 from acceptability.stats.samples import ALTERNATIVES, check_choice
 from acceptability.types import Floats, Units
 
