@@ -274,7 +274,7 @@ def _compare_models(
 ) -> Iterator[Comparison]:
     """Yield the comparison over all rows, of each group, and of the mean over groups."""
     try:
-        first, second, shared = _align_rows(measure.units(suite, models[0]), measure.units(suite, models[1]))
+        first, second, shared = align_rows(measure.units(suite, models[0]), measure.units(suite, models[1]))
     # Some measures have no rows at all for some scores, such as z-scores of scores that are all equal.
     except Undefined as error:
         empty = _empty_comparison(suite, measure, models, _EMPTY_PAIR, significance, group=None, shared="")
@@ -305,7 +305,7 @@ def _join_notes(models: tuple[Scores, Scores], units: tuple[Units, Units]) -> li
     """Return the notes on the rows of both models; a note on one of them alone, such as a threshold, has its name."""
     shared = [note for note in units[0].notes if note in units[1].notes]
     return shared + [
-        f"{_label_scores(scores)}: {note}"
+        f"{label_scores(scores)}: {note}"
         for scores, rows in zip(models, units, strict=True)
         for note in rows.notes
         if note not in shared
@@ -319,11 +319,11 @@ def _remark_on_models(
     remarks = list(remark_on_suite(suite, measure, units[0]))
     for scores, rows in zip(models, units, strict=True):
         found = (*remark_on_scores(scores), *remark_on_rows(measure, rows, by))
-        remarks += [f"{_label_scores(scores)}: {remark}" for remark in found]
+        remarks += [f"{label_scores(scores)}: {remark}" for remark in found]
     return remarks
 
 
-def _align_rows(units_first: Units, units_second: Units) -> tuple[Units, Units, str]:
+def align_rows(units_first: Units, units_second: Units) -> tuple[Units, Units, str]:
     """Return the rows that both models have, in the same order, and a remark for the signature if any are missing.
 
     Rows differ between models if a measure excludes rows because of their scores, such as sets of sentences to which
@@ -628,7 +628,7 @@ def collect_discordant_rows(
     suite = restrict_to_scored(suite, scores)
     for measure in select_contrast_measures(measures):
         for other in scores[1:]:
-            names = {"first": _label_scores(scores[0]), "second": _label_scores(other)}
+            names = {"first": label_scores(scores[0]), "second": label_scores(other)}
             for met_by, right, wrong in (("first", scores[0], other), ("second", other, scores[0])):
                 shared = {"measure": repr(measure), **names, "met_by": met_by}
                 rows += [
@@ -656,7 +656,7 @@ def _order_gaps(row: dict[str, object], met_by: str) -> dict[str, object]:
     return row | {"first_gap": row["second_gap"], "second_gap": row["first_gap"]}
 
 
-def _label_scores(scores: Scores) -> str:
+def label_scores(scores: Scores) -> str:
     return f"{scores.model} {scores.reduction}".strip()
 
 

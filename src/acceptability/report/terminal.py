@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from acceptability.api.comparison import Comparison, ScoreCorrelation
+from acceptability.api.significance.equivalence import ModelEquivalence
 from acceptability.errors import escape_control_chars
 from acceptability.papers.cells import Cell
 from acceptability.types import Result
@@ -104,6 +105,26 @@ def build_correlation_table(correlations: Sequence[ScoreCorrelation], title: str
             *ps,
             str(correlation.n),
         )
+    return table
+
+
+def build_equivalence_table(tests: Sequence[ModelEquivalence]) -> Table:
+    """Return equivalence tests as a table with a row each; its title has the margin."""
+    names = [name for name in ("measure", "first", "second") if len({getattr(row, name) for row in tests}) > 1]
+    shared = [tests[0].measure] if "measure" not in names else []
+    shared += [] if "first" in names else [tests[0].first]
+    table = make_titled_table(f"{', '.join(shared)}: equivalence within ±{tests[0].margin:g}")
+    # The second model is what tells the rows apart; the title has what they share.
+    for name in dict.fromkeys((*names, "second")):
+        table.add_column("against" if name == "second" else name, overflow="fold")
+    interval = f"{100 - 200 * tests[0].alpha:g} % interval"
+    for name in ("difference", interval, "p"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("verdict", overflow="fold")
+    for row in tests:
+        cells = [str(getattr(row, name)) for name in dict.fromkeys((*names, "second"))]
+        numbers = [_format_signed(row.difference), format_interval(row.low, row.high), format_p_value(row.p)]
+        add_row(table, *cells, *numbers, row.verdict or "–")
     return table
 
 

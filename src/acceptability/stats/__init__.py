@@ -9,6 +9,7 @@ docstring says what a test assumes. ``from acceptability.stats import NAME``:
 - Two models over the same rows: ``permutation_test``, ``sign_flip_test``, ``mcnemar``, ``signed_rank``.
 - Two groups: ``rank_sum``, ``niu_penn_p``, ``levene``, ``shapiro_wilk``.
 - Effect sizes with intervals: ``cohen_d``, ``cohen_d_paired``, ``rank_biserial``, ``partial_eta_squared``.
+- Equivalence (TOST): ``equivalence_of_proportions``, ``equivalence_of_means``.
 - Multiple tests: ``holm``, ``benjamini_hochberg``.
 - Correlations: ``correlate``, ``correlation_matrix``, ``compare_correlations``, ``williams_steiger_test``.
 - Several predictors (with the extra ``stats``): ``logistic_regression``, ``linear_regression``, ``two_way_anova``,
@@ -16,6 +17,8 @@ docstring says what a test assumes. ``from acceptability.stats import NAME``:
 - Rows that share items: ``mixed_linear``, ``mixed_logistic``.
 - How many pairs are needed: ``exact_power``, ``critical_count``; by simulation,
   ``acceptability.stats.proportions.simulate_power``.
+- The power of a comparison of models: ``simulate_comparison_power`` and ``plan_sample_size`` of a ``ComparisonDesign``
+  with ``VarianceComponents``, which ``estimate_components`` finds.
 """
 
 from __future__ import annotations
@@ -44,6 +47,8 @@ _MODULES = {
     "cohen_d_paired": "effect_sizes",
     "rank_biserial": "effect_sizes",
     "partial_eta_squared": "effect_sizes",
+    "equivalence_of_proportions": "equivalence_tests",
+    "equivalence_of_means": "equivalence_tests",
     "holm": "permutation",
     "benjamini_hochberg": "permutation",
     "correlate": "hypothesis_tests",
@@ -57,6 +62,11 @@ _MODULES = {
     "tukey_hsd": "hypothesis_tests",
     "mixed_linear": "mixed",
     "mixed_logistic": "mixed",
+    "ComparisonDesign": "power",
+    "VarianceComponents": "power",
+    "estimate_components": "power",
+    "plan_sample_size": "power",
+    "simulate_comparison_power": "power",
     "exact_power": "proportions",
     "critical_count": "proportions",
 }
@@ -80,6 +90,7 @@ if TYPE_CHECKING:
         clopper_pearson,
     )
     from acceptability.stats.effect_sizes import cohen_d, cohen_d_paired, partial_eta_squared, rank_biserial
+    from acceptability.stats.equivalence_tests import equivalence_of_means, equivalence_of_proportions
     from acceptability.stats.hypothesis_tests import (
         compare_correlations,
         correlate,
@@ -95,12 +106,21 @@ if TYPE_CHECKING:
     )
     from acceptability.stats.mixed import mixed_linear, mixed_logistic
     from acceptability.stats.permutation import benjamini_hochberg, holm, permutation_test, sign_flip_test
+    from acceptability.stats.power import (
+        ComparisonDesign,
+        VarianceComponents,
+        estimate_components,
+        plan_sample_size,
+        simulate_comparison_power,
+    )
     from acceptability.stats.proportions import critical_count, exact_power, mcnemar
     from acceptability.stats.regression import dummies, linear_regression, logistic_regression
 
 __all__ = [
     "Bootstrap",
+    "ComparisonDesign",
     "Interval",
+    "VarianceComponents",
     "benjamini_hochberg",
     "bootstrap_difference",
     "bootstrap_interval",
@@ -113,6 +133,9 @@ __all__ = [
     "correlation_matrix",
     "critical_count",
     "dummies",
+    "equivalence_of_means",
+    "equivalence_of_proportions",
+    "estimate_components",
     "exact_power",
     "holm",
     "levene",
@@ -124,11 +147,13 @@ __all__ = [
     "niu_penn_p",
     "partial_eta_squared",
     "permutation_test",
+    "plan_sample_size",
     "rank_biserial",
     "rank_sum",
     "shapiro_wilk",
     "sign_flip_test",
     "signed_rank",
+    "simulate_comparison_power",
     "tukey_hsd",
     "two_way_anova",
     "williams_steiger_test",

@@ -83,9 +83,7 @@ def cohen_d(first: ArrayLike, second: ArrayLike, *, level: float = 0.95) -> Effe
     sd = math.sqrt((float(((x - x.mean()) ** 2).sum()) + float(((y - y.mean()) ** 2).sum())) / df)
     if sd == 0:
         raise Undefined("nothing varies within the groups")
-    return standardised_difference(
-        float(x.mean() - y.mean()) / sd, math.sqrt(1 / len(x) + 1 / len(y)), df, level=level
-    )
+    return standardised_difference(float(x.mean() - y.mean()) / sd, math.sqrt(1 / len(x) + 1 / len(y)), df, level=level)
 
 
 def cohen_d_paired(first: ArrayLike, second: ArrayLike, *, level: float = 0.95) -> EffectSize:
@@ -147,12 +145,12 @@ def partial_eta_squared(f: float, df_effect: int, df_error: int, n: int, *, leve
     """
     check_level(level)
     if not (math.isfinite(f) and f >= 0 and df_effect >= 1 and df_error >= 1):
-        raise MeasureError(f"F({df_effect}, {df_error}) = {f} is no F; expected F from 0, and degrees of freedom from 1")
+        raise MeasureError(
+            f"F({df_effect}, {df_error}) = {f} is no F; expected F from 0, and degrees of freedom from 1"
+        )
     bounds = [_noncentrality_of_f(f, df_effect, df_error, (1 + side * level) / 2) for side in (1, -1)]
     low, high = (bound / (bound + n) for bound in bounds)
-    return EffectSize(
-        "partial eta squared", f * df_effect / (f * df_effect + df_error), low, high, level, NONCENTRAL_F
-    )
+    return EffectSize("partial eta squared", f * df_effect / (f * df_effect + df_error), low, high, level, NONCENTRAL_F)
 
 
 def _noncentrality_of_f(f: float, df_effect: int, df_error: int, quantile: float) -> float:
@@ -385,7 +383,8 @@ def _icc_ratio_interval(model: str, squares: MeanSquares, level: float) -> tuple
     if noise == 0:
         return 1.0, 1.0
     ratios = [
-        squares.between / noise / float(scipy.special.fdtri(n - 1, df_noise, (1 + side * level) / 2)) for side in (1, -1)
+        squares.between / noise / float(scipy.special.fdtri(n - 1, df_noise, (1 + side * level) / 2))
+        for side in (1, -1)
     ]
     low, high = ((ratio - 1) / (ratio + k - 1) for ratio in ratios)
     return low, high

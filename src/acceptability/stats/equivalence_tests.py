@@ -88,7 +88,7 @@ def equivalence_of_proportions(
     >>> test.difference, round(test.low, 3), round(test.high, 3), test.verdict
     (0.0, -0.035, 0.035, 'equivalent')
     """
-    _check_margin(margin, alpha)
+    check_margin(margin, alpha)
     x, y = as_paired_samples(first, second)
     if wrong := (set(x.tolist()) | set(y.tolist())) - {0.0, 1.0}:
         raise MeasureError(f"proportions are of right (1) and wrong (0) rows; a row has {min(wrong):g}")
@@ -180,9 +180,9 @@ def equivalence_of_means(
 
     >>> test = equivalence_of_means([5.1, 4.9, 5.0, 5.2], [5.0, 5.0, 5.1, 5.1], margin=0.3)
     >>> test.verdict, round(test.p, 4)
-    ('equivalent', 0.0067)
+    ('equivalent', 0.0069)
     """
-    _check_margin(margin, alpha)
+    check_margin(margin, alpha)
     x, y = as_paired_samples(first, second)
     differences = x - y
     sums, counts = differences, np.ones(len(differences))
@@ -223,7 +223,7 @@ def equivalence_of_resamples(
     Raises:
         Undefined: More than one resample in twenty is undefined, or there are too few for the level.
     """
-    _check_margin(margin, alpha)
+    check_margin(margin, alpha)
     values = np.asarray(resampled, dtype=np.float64)
     defined = as_sample("the resamples", values[~np.isnan(values)])
     if len(defined) < _MIN_DEFINED_SHARE * len(values):
@@ -237,7 +237,8 @@ def equivalence_of_resamples(
     return EquivalenceTest(difference, float(low), float(high), margin, p_lower, p_upper, alpha, n, PERCENTILE)
 
 
-def _check_margin(margin: float, alpha: float) -> None:
+def check_margin(margin: float, alpha: float) -> None:
+    """Raise MeasureError for a margin or a significance level that no equivalence test can have."""
     if not (math.isfinite(margin) and margin > 0):
         raise MeasureError(f"the margin is {margin}; expected the smallest difference that matters, above 0")
     if not 0 < alpha < 0.5:
