@@ -1,6 +1,6 @@
 """Comparisons of models on the same rows: paired differences with tests, discordant contrasts, and correlations.
 
-- ``compare`` gives the difference of two models with a paired bootstrap interval, a permutation test and, where rows
+- ``compare`` gives the difference of every two models with a paired bootstrap interval, a permutation test and, where rows
   are right or wrong, McNemar's test; over all rows and by group.
 - ``find_discordant_contrasts`` lists the contrasts behind a difference: those that only one of the models gets right.
 - ``correlate`` gives the correlation of every two models, and of each model with human ratings.
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -40,7 +41,7 @@ from acceptability.stats.bootstrap import (
     bootstrap_macro_difference,
 )
 from acceptability.stats.hypothesis_tests import CORRELATION_KINDS, correlation_matrix
-from acceptability.stats.permutation import benjamini_hochberg, holm, permutation_test
+from acceptability.stats.permutation import benjamini_hochberg, holm, macro_permutation_test, permutation_test
 from acceptability.stats.proportions import McNemar, mcnemar
 from acceptability.stats.samples import check_choice
 from acceptability.store.runs import UnitRows
@@ -60,7 +61,8 @@ class Comparison:
         low, high: The paired bootstrap interval of the difference: each resample takes the same rows of both models.
         n: The number of rows.
         p: The two-sided p value of a permutation test that swaps the two models row by row.
-        holm, benjamini_hochberg: p, corrected for the number of groups; None outside groups.
+        holm, benjamini_hochberg: p, corrected for the number of groups, and of pairs of models if there are three models
+            or more; None where there is but one test.
         only_first, only_second: If rows are right or wrong, the numbers of rows that only one model gets right.
         mcnemar_p: The p value of McNemar's exact test on these two numbers. The test assumes independent rows, so it
             is None if clusters are resampled.
@@ -131,6 +133,10 @@ class SignificanceTest:
         drawn = f"draws={self.draws},by={resampling.by or 'row'},seed={resampling.seed}"
         return f"permutation({scheme},two-sided,{drawn})"
 
+    def sign_macro(self, measure: Measure) -> str:
+        """Return the test of a mean over groups and its parameters, for signatures."""
+        return self.sign(measure).replace("permutation(", "permutation(macro,", 1)
+
 
 def compare(
     suite: Suite | str,
@@ -138,32 +144,72 @@ def compare(
     measures: Sequence[str | Measure] = (),
     *,
     by: str | None = None,
+    pairs: str = "all",
     bootstrap: Bootstrap | None = None,
     draws: int = 2000,
 ) -> list[Comparison]:
-    """Return the difference between the first model and each of the others, with paired intervals and tests.
+    """Return the differences between models, with paired intervals and tests.
+
+    With three models or more, p is corrected for the number of pairs, and within groups for that of pairs and groups.
 
     Args:
-        scores: The scores of two or more models; the first is compared with each other one. Sentences that partial
-            scores lack are left out of all comparisons.
+        scores: The scores of two or more models. Sentences that partial scores lack are left out of all comparisons.
         measures: Measures or their specs; by default those that apply to the suite.
         by: A tag; adds a comparison for each of its values, with p corrected for their number, and the macro mean.
+        pairs: "all" for every two models, or "first" for the first model against each of the others.
         bootstrap: The bootstrap of the intervals.
         draws: How many random swaps the permutation test draws if there are too many to enumerate; 0 omits the test.
     """
+    check_choice("pairs", pairs, PAIRS)
     suite, significance = as_suite(suite), SignificanceTest(bootstrap or Bootstrap(), draws)
     # All comparisons are of the same rows, of which partial files may lack different ones.
     suite = restrict_to_scored(suite, scores)
     if len(scores) < 2:
         raise MeasureError(f"a comparison needs the scores of two models; there are {len(scores)}")
-    return [
-        comparison
-        for measure in resolve_measures(suite, measures, by=by, resample_by=significance.bootstrap.by)
-        for other in scores[1:]
-        for comparison in _compare_models(
-            suite, measure.resolve([scores[0], other], significance.bootstrap.by), (scores[0], other), by, significance
-        )
-    ]
+    chosen_pairs = list(combinations(scores, 2))[: None if pairs == "all" else len(scores) - 1]
+    comparisons: list[Comparison] = []
+    for measure in resolve_measures(suite, measures, by=by, resample_by=significance.bootstrap.by):
+        of_measure = [
+            comparison
+            for pair in chosen_pairs
+            for comparison in _compare_models(
+                suite, measure.resolve(pair, significance.bootstrap.by), pair, by, significance
+            )
+        ]
+        comparisons += _correct_for_pairs(of_measure, scores, pairs) if len(scores) > 2 else of_measure
+    return comparisons
+
+
+PAIRS = ("all", "first")
+
+
+def _correct_for_pairs(comparisons: Sequence[Comparison], scores: Sequence[Scores], pairs: str) -> Iterator[Comparison]:
+    """Yield comparisons with p corrected for all pairs of models, those of groups for all pairs and groups.
+
+    The comparisons over all rows, those of groups, and those of macro means answer three questions, each with a family
+    of tests of its own.
+    """
+    families: dict[str, list[Comparison]] = {}
+    for comparison in comparisons:
+        families.setdefault(_name_family(comparison.group), []).append(comparison)
+    # By identity, since comparisons of undefined values may be equal in all that they hold.
+    corrected = {
+        id(given): new
+        for family in families.values()
+        for given, new in zip(family, _correct_p_values(family), strict=True)
+    }
+    # Which other models were in the comparison changes the corrected p, so that the signature names them.
+    models = " and ".join(given.signature or given.model for given in scores)
+    for comparison in comparisons:
+        new = corrected[id(comparison)]
+        fields = parse_signature(new.signature) | {"family": models, "pairs": pairs}
+        yield replace(new, signature=build_signature(fields.pop("measure"), fields))
+
+
+def _name_family(group: str | None) -> str:
+    if group is None:
+        return "all"
+    return "macro" if group.startswith("macro(") else "groups"
 
 
 @dataclass(frozen=True)
@@ -295,7 +341,9 @@ def _compare_models(
     ]
     yield from _correct_p_values(comparisons)
     if comparisons:
-        macro = _macro_average(comparisons, list(parts.values()), measure, by, significance)
+        # Thresholds that are fitted to all rows cannot be fitted again within groups.
+        is_tested = bool(significance.draws) and not _are_fitted((first, second))
+        macro = _macro_average(comparisons, list(parts.values()), measure, by, significance, is_tested=is_tested)
         ungrouped = describe_ungrouped_rows(len(first) - macro.n, by)
         fitted = (GROUP_THRESHOLD_NOTE,) if (first.refit or second.refit) and significance.bootstrap.resamples else ()
         yield replace(macro, units=(first, second), notes=(*ungrouped, *macro.notes, *fitted))
@@ -442,9 +490,7 @@ def _permutation_p(
     measure: Measure, first: Units, second: Units, significance: SignificanceTest
 ) -> tuple[float | None, str]:
     """Return the p value of a permutation test, or None and the reason."""
-    is_mean = measure.mean_of is not None
-    # A mean over rows is in the units of the measure, such as 0 or 1 per contrast, so that nothing has to be rescaled.
-    columns = () if is_mean else tuple(name for name in _MODEL_SCALE_COLUMNS if name in first.columns)
+    columns = _list_scaled_columns(measure, first)
     options = {
         "by": significance.bootstrap.by,
         "draws": significance.draws,
@@ -490,14 +536,18 @@ def _macro_average(
     measure: Measure,
     by: str,
     significance: SignificanceTest,
+    *,
+    is_tested: bool,
 ) -> Comparison:
     """Return the mean of the groups' differences, which is undefined if one of them is."""
     # A mean over only the defined groups would be a mean of other groups for another measure.
     undefined_groups = [str(comparison.group) for comparison in comparisons if comparison.difference is None]
     interval = Interval() if undefined_groups else bootstrap_macro_difference(measure, parts, significance.bootstrap)
     n = sum(comparison.n for comparison in comparisons)
-    fields = parse_signature(comparisons[0].signature) | {"group": f"macro({by})", "n": str(n), "test": "none"}
-    # Only the groups are tested.
+    p, untested = _test_macro(measure, parts, significance) if is_tested and not undefined_groups else (None, "")
+    test = significance.sign_macro(measure) if is_tested else "none"
+    fields = parse_signature(comparisons[0].signature) | {"group": f"macro({by})", "n": str(n), "test": test}
+    # McNemar's test and the correction are of the groups.
     fields = {key: value for key, value in fields.items() if key not in ("mcnemar", "correction")}
     template = comparisons[0]
     return Comparison(
@@ -514,9 +564,36 @@ def _macro_average(
         n,
         build_signature(fields.pop("measure"), fields),
         template.units,
+        p=p,
         reason=f"undefined for {', '.join(undefined_groups)}" if undefined_groups else None,
-        notes=(interval.note,) if interval.note else (),
+        notes=tuple(filter(None, (interval.note, untested))),
     )
+
+
+def _test_macro(
+    measure: Measure, parts: Sequence[tuple[Units, Units]], significance: SignificanceTest
+) -> tuple[float | None, str]:
+    """Return the p value of a permutation test of the mean over groups, or None and the reason."""
+    columns = _list_scaled_columns(measure, parts[0][0])
+    resampling = significance.bootstrap
+    try:
+        test = macro_permutation_test(
+            measure,
+            parts,
+            by=resampling.by,
+            draws=significance.draws,
+            seed=resampling.seed,
+            standardise=columns,
+        )
+    except Undefined as error:
+        return None, f"no permutation test: {error}"
+    return test.p, ""
+
+
+def _list_scaled_columns(measure: Measure, units: Units) -> tuple[str, ...]:
+    """Return the columns in a model's own units, which a test that swaps two models has to standardise."""
+    # A mean over rows is in the units of the measure, such as 0 or 1 per contrast, so that nothing has to be rescaled.
+    return () if measure.mean_of is not None else tuple(name for name in _MODEL_SCALE_COLUMNS if name in units.columns)
 
 
 def _mean_if_all_defined(values: Sequence[float | None]) -> float | None:

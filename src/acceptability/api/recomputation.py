@@ -445,6 +445,8 @@ def _list_sources(fields: Fields) -> list[str]:
         return [f"{fields.get('model')}.{fields.get('reduction')}"]
     if "model" not in fields or fields["measure"].partition("(")[0] in _COMMANDS_INSTEAD:
         return []
+    if "family" in fields:
+        return _split_joined(fields["family"], " and ")
     return _split_joined(fields.get("model", ""), " minus ") if "test" in fields else [fields.get("model", "")]
 
 
@@ -544,13 +546,18 @@ def _recompute_comparison(recomputation: Recomputation, fields: Fields) -> list[
     if len(sources) != 2:
         raise NotReproducible(f"the comparison is of {fields['model']}, which are not two scores with signatures")
     options: dict[str, Any] = {"by": by, "bootstrap": bootstrap, "draws": int(draws[1]) if draws else 0}
-    key = "compare", fields["measure"], fields["suite"], fields["model"], *options.values()
+    # Corrected p values depend on all models of the comparison, of which this is one pair.
+    family = _split_joined(fields["family"], " and ") if "family" in fields else sources
+    options["pairs"] = fields.get("pairs", "all")
+    key = "compare", fields["measure"], fields["suite"], *family, *options.values()
+    pair = fields["model"] if len(family) > 2 else None
 
     def compute() -> list[Row]:
-        suite, scores = _find_measured(recomputation, fields, sources)
+        suite, scores = _find_measured(recomputation, fields, family)
         return [comparison.row() for comparison in compare(suite, scores, [fields["measure"]], **options)]
 
-    return [row for row in recomputation.share(key, compute) if row["group"] == fields.get("group")]
+    rows = [row for row in recomputation.share(key, compute) if row["group"] == fields.get("group")]
+    return [row for row in rows if pair in (None, parse_signature(str(row["signature"]))["model"])]
 
 
 _TOST = re.compile(r"tost\(margin=(?P<margin>[^,]+),alpha=(?P<alpha>[^,]+),by=(?P<by>[^,]*),")

@@ -10,6 +10,7 @@ import typer
 
 from acceptability.api.comparison import (
     DISCORDANT_COLUMNS,
+    PAIRS,
     Comparison,
     ScoreSources,
     SignificanceTest,
@@ -56,6 +57,7 @@ from acceptability.cli.console import (
 )
 from acceptability.cli.report import ReportFileOption, check_report, write_run_report
 from acceptability.report.terminal import build_comparison_table, build_correlation_table
+from acceptability.stats.samples import check_choice
 from acceptability.store.runs import RunInputs
 from acceptability.text.io import check_rows_file, write_spreadsheet
 
@@ -98,6 +100,9 @@ def command(
     ] = 2000,
     seed: SeedOption = 0,
     interval: IntervalOption = "percentile",
+    against: Annotated[
+        str, typer.Option("--pairs", help="all: every two models; first: the first against each of the others.")
+    ] = "all",
     pairs: Annotated[
         Path | None,
         typer.Option("--differing", help="Write the contrasts that only one of two models gets right: .csv or .jsonl."),
@@ -109,8 +114,9 @@ def command(
     report: ReportFileOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare the first model with each of the others on the same rows: differences, intervals and tests."""
+    """Compare every two models on the same rows: differences, intervals and tests, corrected for their number."""
     check_report(report)
+    check_choice("--pairs", against, PAIRS)
     if pairs:
         check_rows_file(pairs)
     bootstrap = make_bootstrap(resamples, resample_by, seed, interval)
@@ -129,7 +135,7 @@ def command(
     )  # fmt: skip
     with show_progress() as progress:
         all_scores = collect_scores(whole, sources, measures, minimum=2, progress=progress)
-    comparisons = compare(loaded, all_scores, measure or (), by=by, bootstrap=bootstrap, draws=draws)
+    comparisons = compare(loaded, all_scores, measure or (), by=by, pairs=against, bootstrap=bootstrap, draws=draws)
     rows = [comparison.row() for comparison in comparisons]
     if as_json:
         print_json(rows)

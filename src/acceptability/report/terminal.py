@@ -63,17 +63,23 @@ def _format_result(result: Result | None) -> str:
 
 def build_comparison_table(comparisons: Sequence[Comparison]) -> Table:
     """Return comparisons as a table with a row each; columns in which all rows are equal are in the title instead."""
-    names = [name for name in ("measure", "second") if len({getattr(row, name) for row in comparisons}) > 1]
+    names = [name for name in ("measure", "first", "second") if len({getattr(row, name) for row in comparisons}) > 1]
     first_comparison = comparisons[0]
     shared = [first_comparison.measure] if "measure" not in names else []
-    shared += [f"{first_comparison.first} against {first_comparison.second if 'second' not in names else 'others'}"]
-    table = make_titled_table(", ".join(shared))
+    if "first" not in names:
+        shared += [f"{first_comparison.first} against {first_comparison.second if 'second' not in names else 'others'}"]
+    table = make_titled_table(", ".join(shared) or None)
     with_groups = any(comparison.group for comparison in comparisons)
+    is_corrected = any(comparison.holm is not None for comparison in comparisons)
+    # With several first models there is a column of their names, and one of their values.
     for name in (*names, *(["group"] if with_groups else [])):
-        table.add_column(name, overflow="fold")
+        table.add_column(
+            "model" if name == "first" else "against" if "first" in names and name == "second" else name,
+            overflow="fold",
+        )
     number_columns = ["first", "second", "difference", "95 % interval", "p"]
     # Corrections for several tests: Holm, and Benjamini and Hochberg.
-    number_columns += ["Holm", "BH"] if with_groups else []
+    number_columns += ["Holm", "BH"] if is_corrected else []
     for name in (*number_columns, "only first", "only second", "n"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in comparisons:
@@ -82,7 +88,7 @@ def build_comparison_table(comparisons: Sequence[Comparison]) -> Table:
         cells += [_format_group(row.group)] if with_groups else []
         cells += [format_number(row.first_value), format_number(row.second_value), _format_signed(row.difference)]
         cells += [format_interval(row.low, row.high), format_p_value(row.p)]
-        cells += [format_p_value(row.holm), format_p_value(row.benjamini_hochberg)] if with_groups else []
+        cells += [format_p_value(row.holm), format_p_value(row.benjamini_hochberg)] if is_corrected else []
         add_row(table, *cells, _format_count(row.only_first), _format_count(row.only_second), str(row.n))
     return table
 
