@@ -25,6 +25,9 @@ Floats: TypeAlias = NDArray[np.float64]
 Tags: TypeAlias = Mapping[str, str]
 Span: TypeAlias = tuple[int, int]
 
+SINGLE_ROWS = "row"
+"""The sampling unit of data whose rows (sentences, contrasts) were sampled one by one; no tag."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
@@ -116,6 +119,11 @@ class Suite:
         name: The suite's name in tables and signatures.
         sentences: At least one; their ids have to be unique.
         contrasts: Pairs of ids, each pair once.
+        unit: The sampling unit, which intervals, tests and folds keep together: a tag that every sentence and contrast
+            has, such as ``item``, or two of them, the outer one first (``paradigm/item``). Empty if each sentence, or
+            contrast, was sampled by itself.
+        derived_tags: The tags that a reader computed from other parts of the data. They are not part of the hash, so
+            that a reader may add one without changing the signatures of results.
 
     >>> Suite("two", (Sentence("a", "Cats sleep."), Sentence("b", "Cats sleeps.")), (Contrast("a", "b"),))
     Suite('two', 2 sentences, 1 contrasts)
@@ -124,8 +132,13 @@ class Suite:
     name: str
     sentences: tuple[Sentence, ...]
     contrasts: tuple[Contrast, ...] = ()
+    unit: str = ""
+    derived_tags: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        # The word for single rows on the command line; one spelling only, so that equal suites are equal.
+        if self.unit == SINGLE_ROWS:
+            object.__setattr__(self, "unit", "")
         if not self.sentences:
             raise SuiteError(f"suite {self.name!r} has no sentences")
         if len(self.by_id) < len(self.sentences):
@@ -139,6 +152,22 @@ class Suite:
             if (contrast.better, contrast.worse) in pairs:
                 raise SuiteError(f"suite {self.name!r}: the contrast {contrast.id} is listed twice")
             pairs.add((contrast.better, contrast.worse))
+        for tag in self.unit_tags:
+            self._check_unit(tag)
+
+    def _check_unit(self, tag: str) -> None:
+        """Raise an error unless every sentence and every contrast has the tag of the sampling unit."""
+        for kind, rows in (("sentences", self.sentences), ("contrasts", self.contrasts)):
+            lacking = [row for row in rows if tag not in row.tags]
+            if not lacking:
+                continue
+            # A contrast has the tags on which its two sentences agree.
+            hint = ", since its two sentences differ in it" if kind == "contrasts" else ""
+            raise SuiteError(
+                f"suite {self.name!r}: the sampling unit is {self.unit!r}, but {len(lacking)} of {len(rows)} {kind} "
+                f"have no tag {tag!r}, such as {lacking[0].id!r}{hint}. Name another tag, or 'row'."
+                f"{suggest_name(tag, self.tag_names)}"
+            )
 
     def _check_contrast(self, contrast: Contrast) -> None:
         for member in (contrast.better, contrast.worse):
@@ -161,8 +190,10 @@ class Suite:
         # that order without holding all rows in memory.
         sentences = sorted(self.sentences, key=lambda sentence: json.dumps(sentence.id))
         contrasts = sorted(self.contrasts, key=lambda contrast: json.dumps([contrast.better, contrast.worse]))
+        derived = frozenset(self.derived_tags)
         return fingerprint_lines(
-            lambda: map(_serialize_sentence, sentences), lambda: map(_serialize_contrast, contrasts)
+            lambda: (_serialize_sentence(sentence, derived) for sentence in sentences),
+            lambda: (_serialize_contrast(contrast, derived) for contrast in contrasts),
         )
 
     @property
@@ -174,6 +205,15 @@ class Suite:
     def tag_names(self) -> tuple[str, ...]:
         """The names of all tags of sentences and contrasts, in alphabetical order."""
         return tuple(sorted({key for tags in self._all_tags() for key in tags}))
+
+    @property
+    def unit_tags(self) -> tuple[str, ...]:
+        """The tags of the sampling unit: none, one, or two, of which the outer one is first.
+
+        >>> Suite("one", (Sentence("a", "Cats sleep.", tags={"item": "1"}),), unit="item").unit_tags
+        ('item',)
+        """
+        return tuple(tag for tag in self.unit.split("/") if tag not in ("", SINGLE_ROWS))
 
     def filter(self, /, **where: str) -> Suite:
         """Return the part of the suite that has these values of tags; its name says which part it is.
@@ -200,7 +240,7 @@ class Suite:
         description = ",".join(f"{tag}={value}" for tag, value in where.items())
         if not sentences:
             raise SuiteError(f"no sentence of suite {self.name!r} has all of {description}")
-        return Suite(f"{self.name}[{description}]", sentences, contrasts)
+        return replace(self, name=f"{self.name}[{description}]", sentences=sentences, contrasts=contrasts)
 
     def _check_tag_value(self, tag: str, value: str) -> None:
         """Raise an error unless something in the suite has this value of a tag."""
@@ -230,7 +270,8 @@ class Suite:
         yield from (contrast.tags for contrast in self.contrasts)
 
     def __repr__(self) -> str:
-        return f"Suite({self.name!r}, {len(self.sentences)} sentences, {len(self.contrasts)} contrasts)"
+        unit = f", unit={self.unit!r}" if self.unit else ""
+        return f"Suite({self.name!r}, {len(self.sentences)} sentences, {len(self.contrasts)} contrasts{unit})"
 
 
 def split_part_name(name: str) -> tuple[str, dict[str, str]]:
@@ -247,20 +288,24 @@ def split_part_name(name: str) -> tuple[str, dict[str, str]]:
     return base, {tag: value for tag, _, value in pairs}
 
 
-def _serialize_sentence(sentence: Sentence) -> str:
+def _serialize_sentence(sentence: Sentence, derived: frozenset[str]) -> str:
     row = [
         sentence.id,
         sentence.text,
         sentence.label,
         sentence.rating,
         sorted(sentence.regions.items()),
-        sorted(sentence.tags.items()),
+        _list_hashed_tags(sentence.tags, derived),
     ]
     return json.dumps(row, ensure_ascii=True)
 
 
-def _serialize_contrast(contrast: Contrast) -> str:
-    return json.dumps([contrast.better, contrast.worse, sorted(contrast.tags.items())])
+def _serialize_contrast(contrast: Contrast, derived: frozenset[str]) -> str:
+    return json.dumps([contrast.better, contrast.worse, _list_hashed_tags(contrast.tags, derived)])
+
+
+def _list_hashed_tags(tags: Tags, derived: frozenset[str]) -> list[tuple[str, str]]:
+    return sorted(item for item in tags.items() if item[0] not in derived)
 
 
 def _length_prefixed(part: str) -> bytes:

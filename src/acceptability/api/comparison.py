@@ -19,6 +19,7 @@ import numpy as np
 from acceptability import __version__
 from acceptability.api.evaluation import (
     GROUP_THRESHOLD_NOTE,
+    choose_resampling,
     describe_ungrouped_rows,
     group_rows,
     needs_regions,
@@ -28,7 +29,7 @@ from acceptability.api.evaluation import (
 )
 from acceptability.api.remarks import remark_on_rows, remark_on_scores, remark_on_suite
 from acceptability.api.scoring import ProgressCallback, as_suite, score_reductions
-from acceptability.errors import MeasureError, SpecError, Undefined
+from acceptability.errors import MeasureError, SpecError, Undefined, suggest_name
 from acceptability.measures.rows import check_measurable
 from acceptability.models import load_model
 from acceptability.protocols import Engine, Measure
@@ -40,13 +41,23 @@ from acceptability.stats.bootstrap import (
     bootstrap_difference,
     bootstrap_macro_difference,
 )
-from acceptability.stats.hypothesis_tests import CORRELATION_KINDS, correlation_matrix
+from acceptability.stats.clustered_correlation import correlate_clustered
+from acceptability.stats.hypothesis_tests import CORRELATION_KINDS, CorrelationCell, correlation_matrix
 from acceptability.stats.permutation import benjamini_hochberg, holm, macro_permutation_test, permutation_test
 from acceptability.stats.proportions import McNemar, mcnemar
+from acceptability.stats.resampling import count_sampling_units
 from acceptability.stats.samples import check_choice
+from acceptability.stats.sampling_units import (
+    FEW_UNITS,
+    fit_unit_to_groups,
+    fit_unit_to_rows,
+    name_sampling_units,
+    note_few_units,
+    parse_sampling_unit,
+)
 from acceptability.store.runs import UnitRows
 from acceptability.store.scorefile import read_scores
-from acceptability.types import Contrast, Floats, Scores, Suite, Units, restrict_to_scored
+from acceptability.types import SINGLE_ROWS, Contrast, Floats, Scores, Sentence, Suite, Units, restrict_to_scored
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +76,7 @@ class Comparison:
             or more; None where there is but one test.
         only_first, only_second: If rows are right or wrong, the numbers of rows that only one model gets right.
         mcnemar_p: The p value of McNemar's exact test on these two numbers. The test assumes independent rows, so it
-            is None if clusters are resampled.
+            is None if a sampling unit has several.
         odds_ratio: ``only_first / only_second``.
         reason: Why the difference is undefined.
     """
@@ -108,7 +119,7 @@ class SignificanceTest:
     """The resampling behind intervals and p values.
 
     Args:
-        bootstrap: The bootstrap; the permutation test shares its seed and its clusters.
+        bootstrap: The bootstrap; the permutation test shares its seed and its sampling unit.
         draws: How many random swaps the permutation test draws if there are too many to enumerate; 0 omits the test.
     """
 
@@ -130,12 +141,16 @@ class SignificanceTest:
         scheme = "sign-flip" if measure.mean_of else "swap,standardised"
         scheme = "swap,standardised,refit" if all(fitted) else scheme
         resampling = self.bootstrap
-        drawn = f"draws={self.draws},by={resampling.by or 'row'},seed={resampling.seed}"
+        drawn = f"draws={self.draws},by={resampling.by or SINGLE_ROWS},seed={resampling.seed}"
         return f"permutation({scheme},two-sided,{drawn})"
 
     def sign_macro(self, measure: Measure) -> str:
         """Return the test of a mean over groups and its parameters, for signatures."""
         return self.sign(measure).replace("permutation(", "permutation(macro,", 1)
+
+    def fit_to_rows(self, units: Units) -> SignificanceTest:
+        """Return the test of single rows if each sampling unit has one row only."""
+        return replace(self, bootstrap=fit_unit_to_rows(self.bootstrap, units))
 
 
 def compare(
@@ -157,25 +172,24 @@ def compare(
         measures: Measures or their specs; by default those that apply to the suite.
         by: A tag; adds a comparison for each of its values, with p corrected for their number, and the macro mean.
         pairs: "all" for every two models, or "first" for the first model against each of the others.
-        bootstrap: The bootstrap of the intervals.
+        bootstrap: The bootstrap of the intervals; by default it resamples the suite's sampling unit.
         draws: How many random swaps the permutation test draws if there are too many to enumerate; 0 omits the test.
     """
     check_choice("pairs", pairs, PAIRS)
-    suite, significance = as_suite(suite), SignificanceTest(bootstrap or Bootstrap(), draws)
     # All comparisons are of the same rows, of which partial files may lack different ones.
-    suite = restrict_to_scored(suite, scores)
+    suite = restrict_to_scored(as_suite(suite), scores)
     if len(scores) < 2:
         raise MeasureError(f"a comparison needs the scores of two models; there are {len(scores)}")
     chosen_pairs = list(combinations(scores, 2))[: None if pairs == "all" else len(scores) - 1]
     comparisons: list[Comparison] = []
-    for measure in resolve_measures(suite, measures, by=by, resample_by=significance.bootstrap.by):
-        of_measure = [
-            comparison
-            for pair in chosen_pairs
-            for comparison in _compare_models(
-                suite, measure.resolve(pair, significance.bootstrap.by), pair, by, significance
+    for measure in resolve_measures(suite, measures, by=by, bootstrap=bootstrap):
+        resampling, unit_notes = choose_resampling(suite, measure, bootstrap)
+        significance, of_measure = SignificanceTest(resampling, draws), []
+        for pair in chosen_pairs:
+            overall, *others = _compare_models(
+                suite, measure.resolve(pair, resampling.by or ""), pair, by, significance
             )
-        ]
+            of_measure += [replace(overall, notes=(*overall.notes, *unit_notes)), *others]
         comparisons += _correct_for_pairs(of_measure, scores, pairs) if len(scores) > 2 else of_measure
     return comparisons
 
@@ -326,8 +340,12 @@ def _compare_models(
         empty = _empty_comparison(suite, measure, models, _EMPTY_PAIR, significance, group=None, shared="")
         yield replace(empty, reason=str(error))
         return
-    remarks = _remark_on_models(suite, measure, models, (first, second), significance.bootstrap.by)
-    notes = tuple(dict.fromkeys((*_join_notes(models, (first, second)), *models[0].notes, *models[1].notes, *remarks)))
+    remarks = _remark_on_models(
+        suite, measure, models, (first, second), significance.fit_to_rows(first).bootstrap.by or ""
+    )
+    few = note_few_units(first, significance.bootstrap)
+    joined = _join_notes(models, (first, second))
+    notes = tuple(dict.fromkeys((*joined, *models[0].notes, *models[1].notes, *remarks, *few)))
     overall = _compare_rows(suite, measure, models, (first, second), significance, group=None, shared=shared)
     yield replace(overall, notes=(*notes, *overall.notes))
     if not by:
@@ -421,7 +439,7 @@ def _empty_comparison(
 ) -> Comparison:
     """Return a comparison without values, with its names and its signature."""
     first, second = models
-    fields = signature_fields(suite, first, measure, group, len(units[0]), significance.bootstrap)
+    fields = signature_fields(suite, first, measure, group, units[0], significance.bootstrap)
     fields |= sign_refit(units, significance.bootstrap)
     fields["model"] += f" minus {second.signature or second.model}"
     # The number of rows alone would not show that some of each model's rows are missing from the comparison.
@@ -429,7 +447,8 @@ def _empty_comparison(
     # Rows of both models are resampled together.
     fields["ci"] = fields["ci"] if fields["ci"] == "none" else f"paired {fields['ci']}"
     fields["test"] = significance.sign(measure, units)
-    if not significance.bootstrap.by and not _are_fitted(units) and _mcnemar_of_rows(measure, *units):
+    has_independent_rows = not significance.fit_to_rows(units[0]).bootstrap.by
+    if has_independent_rows and not _are_fitted(units) and _mcnemar_of_rows(measure, *units):
         fields["mcnemar"] = "exact"
     return Comparison(
         repr(measure),
@@ -457,6 +476,7 @@ def _test_difference(comparison: Comparison, measure: Measure, significance: Sig
     assert comparison.first_value is not None
     assert comparison.second_value is not None
     first, second = comparison.units
+    significance = significance.fit_to_rows(first)
     interval = bootstrap_difference(measure, first, second, significance.bootstrap)
     # With zero draws the user has asked for no test, which is not worth a note; an impossible test is.
     p, untested = _permutation_p(measure, first, second, significance) if significance.draws else (None, "")
@@ -469,8 +489,8 @@ def _test_difference(comparison: Comparison, measure: Measure, significance: Sig
         p=p,
         only_first=counts.only_first if counts else None,
         only_second=counts.only_second if counts else None,
-        # McNemar's test assumes independent rows. Resampling by clusters says that they are not, and decisions by a
-        # threshold that was fitted to all rows are not either.
+        # McNemar's test assumes independent rows. Sampling units of several rows say that they are not, and decisions
+        # by a threshold that was fitted to all rows are not either.
         mcnemar_p=counts.p if counts and not significance.bootstrap.by and not _are_fitted((first, second)) else None,
         odds_ratio=counts.odds_ratio if counts else None,
         notes=tuple(filter(None, (interval.note, untested))),
@@ -492,7 +512,7 @@ def _permutation_p(
     """Return the p value of a permutation test, or None and the reason."""
     columns = _list_scaled_columns(measure, first)
     options = {
-        "by": significance.bootstrap.by,
+        "by": significance.bootstrap.by or "",
         "draws": significance.draws,
         "seed": significance.bootstrap.seed,
         "standardise": columns,
@@ -542,11 +562,17 @@ def _macro_average(
     """Return the mean of the groups' differences, which is undefined if one of them is."""
     # A mean over only the defined groups would be a mean of other groups for another measure.
     undefined_groups = [str(comparison.group) for comparison in comparisons if comparison.difference is None]
-    interval = Interval() if undefined_groups else bootstrap_macro_difference(measure, parts, significance.bootstrap)
+    resampling = fit_unit_to_groups(significance.bootstrap, [first for first, _ in parts], by)
+    interval = Interval() if undefined_groups else bootstrap_macro_difference(measure, parts, resampling)
     n = sum(comparison.n for comparison in comparisons)
-    p, untested = _test_macro(measure, parts, significance) if is_tested and not undefined_groups else (None, "")
-    test = significance.sign_macro(measure) if is_tested else "none"
+    is_complete = is_tested and not undefined_groups
+    p, untested = (
+        _test_macro(measure, parts, replace(significance, bootstrap=resampling)) if is_complete else (None, "")
+    )
+    test = replace(significance, bootstrap=resampling).sign_macro(measure) if is_tested else "none"
     fields = parse_signature(comparisons[0].signature) | {"group": f"macro({by})", "n": str(n), "test": test}
+    if "units" in fields:
+        fields["units"] = str(sum(count_sampling_units(first, significance.bootstrap.by) for first, _ in parts))
     # McNemar's test and the correction are of the groups.
     fields = {key: value for key, value in fields.items() if key not in ("mcnemar", "correction")}
     template = comparisons[0]
@@ -580,7 +606,7 @@ def _test_macro(
         test = macro_permutation_test(
             measure,
             parts,
-            by=resampling.by,
+            by=resampling.by or "",
             draws=significance.draws,
             seed=resampling.seed,
             standardise=columns,
@@ -748,7 +774,8 @@ class ScoreCorrelation:
     Args:
         first, second: The names of the columns.
         r: The coefficient; None if it is undefined.
-        low, high: Its interval by Fisher's z transformation; None if there is none.
+        low, high: Its interval by Fisher's z transformation; None if there is none. Where a sampling unit has several
+            rows, its standard error is that of the jackknife over units, and so is that of p.
         p: The two-sided p value.
         holm, benjamini_hochberg: p, corrected for the number of correlations.
         n: The number of sentences or contrasts.
@@ -774,7 +801,7 @@ class ScoreCorrelation:
         return vars(self) | {"notes": "; ".join(self.notes)}
 
 
-# As stats.hypothesis_tests computes them, with what differs between the kinds.
+# As stats.hypothesis_tests computes them for independent rows, with what differs between the kinds.
 _CORRELATION_INTERVALS = {
     "pearson": "fisher-z(0.95,se=1/sqrt(n-3))",
     "spearman": "fisher-z(0.95,se=sqrt((1+r^2/2)/(n-3)))",
@@ -788,7 +815,12 @@ _CORRELATION_TESTS = {
 
 
 def correlate(
-    suite: Suite | str, scores: Sequence[Scores], *, of: str = "scores", kind: str = "pearson"
+    suite: Suite | str,
+    scores: Sequence[Scores],
+    *,
+    of: str = "scores",
+    kind: str = "pearson",
+    resample_by: str | None = None,
 ) -> list[ScoreCorrelation]:
     """Return the correlations between models, and between each model and human ratings.
 
@@ -797,22 +829,24 @@ def correlate(
         of: "scores", over sentences, or "gaps", the differences better minus worse, over contrasts. In a suite with
             ratings only rated sentences count; in one without ratings the models are compared only with each other.
         kind: "pearson", "spearman" or "kendall".
+        resample_by: The tag of the sampling units that intervals and p values assume to be independent; by default
+            that of the suite, and "row" for single rows.
     """
     suite = restrict_to_scored(as_suite(suite), scores)
-    check_correlations(suite, of, kind)
+    check_correlations(suite, of, kind, resample_by)
     # Human ratings come first, so that the pairs of ratings and models precede those of two models.
     columns = _COLUMN_BUILDERS[of](suite, scores)
     if len(columns) < 2:
         raise MeasureError(f"suite {suite.name!r} has no ratings, so a correlation needs the scores of two models")
-    correlations = correlation_matrix(columns, kind)
-    ps = [pair.correlation.p if pair.correlation else None for pair in correlations]
     n = len(next(iter(columns.values())))
+    units, notes = _list_row_units(suite, of, resample_by)
+    correlations = _correlate_in_units(columns, kind, units.clusters) if units else correlation_matrix(columns, kind)
+    ps = [pair.correlation.p if pair.correlation else None for pair in correlations]
     fields = {
         "suite": suite.signature,
         "models": " and ".join(model_scores.signature or model_scores.model for model_scores in scores),
         "n": str(n),
-        "ci": _CORRELATION_INTERVALS[kind],
-        "test": _CORRELATION_TESTS[kind],
+        **(units.sign() if units else {"ci": _CORRELATION_INTERVALS[kind], "test": _CORRELATION_TESTS[kind]}),
         "correction": _sign_correction(ps),
         "acceptability": __version__,
     }
@@ -821,7 +855,7 @@ def correlate(
     total = len(suite.sentences if of == "scores" else suite.contrasts)
     unrated = (f"{total - n} of {total} unrated left out",) if total > n else ()
     # The same note comes from every model with the same unigram table, and is wanted once.
-    notes = tuple(dict.fromkeys((*unrated, *(note for model_scores in scores for note in model_scores.notes))))
+    notes = tuple(dict.fromkeys((*unrated, *notes, *(note for model_scores in scores for note in model_scores.notes))))
     return [
         ScoreCorrelation(
             pair.first,
@@ -841,26 +875,96 @@ def correlate(
     ]
 
 
-def check_correlations(suite: Suite, of: str, kind: str) -> None:
+def check_correlations(suite: Suite, of: str, kind: str, resample_by: str | None = None) -> None:
     """Raise an error for correlations that the suite does not allow; called before anything is scored."""
     if of not in _COLUMN_BUILDERS:
         raise MeasureError(f"correlations are of 'scores' or of 'gaps', not of {of!r}")
     check_choice("kind", kind, CORRELATION_KINDS)
     if of == "gaps" and not suite.contrasts:
         raise MeasureError(f"suite {suite.name!r} has no contrasts, and so no gaps. Correlate scores instead.")
+    _list_row_units(suite, of, resample_by)
+
+
+@dataclass(frozen=True)
+class _RowUnits:
+    """The sampling unit of each row of a correlation, where a unit has several rows.
+
+    Args:
+        tag: The tag whose values they are.
+        clusters: Its value in each row.
+    """
+
+    tag: str
+    clusters: Sequence[str]
+
+    def sign(self) -> dict[str, str]:
+        """Return the fields of a signature."""
+        count = len(set(self.clusters))
+        return {
+            "units": str(count),
+            "ci": f"fisher-z(0.95,se=jackknife,by={self.tag})",
+            "test": f"t(units-1) of fisher-z/jackknife,two-sided,by={self.tag}",
+        }
+
+
+def _list_row_units(suite: Suite, of: str, resample_by: str | None) -> tuple[_RowUnits | None, tuple[str, ...]]:
+    """Return the sampling units of the rows, None if each has one row only, and a note if they are not the suite's."""
+    by, within = parse_sampling_unit(suite.unit if resample_by is None else resample_by)
+    if within and resample_by is not None:
+        raise MeasureError(f"correlations have one level of sampling units: give {by!r} instead of {resample_by!r}")
+    if not by:
+        chosen = f"single rows are taken to be independent, and not the suite's sampling unit, {suite.unit!r}"
+        return None, (chosen,) if suite.unit else ()
+    rows = _rated_sentences(suite) if of == "scores" else _rated_contrasts(suite)
+    if lacking := [row for row in rows if by not in row.tags]:
+        raise MeasureError(
+            f"suite {suite.name!r}: {len(lacking)} of {len(rows)} rows have no tag {by!r}, such as {lacking[0].id!r}."
+            f"{suggest_name(by, suite.tag_names)}"
+        )
+    clusters = [row.tags[by] for row in rows]
+    count = len(set(clusters))
+    few = f"there are only {name_sampling_units(by, count)}: intervals and p values from so few are rough"
+    # Units of one row each are the rows themselves, for which there are better intervals.
+    return (_RowUnits(by, clusters), (few,) * (count < FEW_UNITS)) if count < len(clusters) else (None, ())
+
+
+def _correlate_in_units(columns: Mapping[str, Floats], kind: str, clusters: Sequence[str]) -> list[CorrelationCell]:
+    """Return the correlation of every two columns, with intervals and p values for sampling units of several rows."""
+    cells = []
+    for first, second in combinations(columns, 2):
+        try:
+            test = correlate_clustered(columns[first], columns[second], clusters, kind)
+            cells.append(CorrelationCell(first, second, test))
+        except Undefined as error:
+            cells.append(CorrelationCell(first, second, None, str(error)))
+    return cells
+
+
+def _rated_sentences(suite: Suite) -> Sequence[Sentence]:
+    """Return the rated sentences, or all if none is rated."""
+    return [sentence for sentence in suite.sentences if sentence.rating is not None] or suite.sentences
+
+
+def _rated_contrasts(suite: Suite) -> Sequence[Contrast]:
+    """Return the contrasts whose sentences are both rated, or all if there are none."""
+    by_id = suite.by_id
+    return [
+        pair for pair in suite.contrasts if None not in (by_id[pair.better].rating, by_id[pair.worse].rating)
+    ] or suite.contrasts
 
 
 def _score_columns(suite: Suite, scores: Sequence[Scores]) -> dict[str, Floats]:
-    rated = [sentence for sentence in suite.sentences if sentence.rating is not None]
-    ids = [sentence.id for sentence in rated or suite.sentences]
-    ratings = {HUMAN_RATINGS: np.array([sentence.rating for sentence in rated], dtype=np.float64)} if rated else {}
+    rows = _rated_sentences(suite)
+    ids = [sentence.id for sentence in rows]
+    is_rated = rows[0].rating is not None
+    ratings = {HUMAN_RATINGS: np.array([row.rating for row in rows], dtype=np.float64)} if is_rated else {}
     return ratings | {name: model_scores.of(ids) for name, model_scores in _key_by_model(scores).items()}
 
 
 def _gap_columns(suite: Suite, scores: Sequence[Scores]) -> dict[str, Floats]:
     ratings = {sentence.id: sentence.rating for sentence in suite.sentences if sentence.rating is not None}
-    rated = [pair for pair in suite.contrasts if pair.better in ratings and pair.worse in ratings]
-    pairs = rated or suite.contrasts
+    pairs = _rated_contrasts(suite)
+    rated = [pair for pair in pairs if pair.better in ratings and pair.worse in ratings]
     human_gaps = np.array([ratings[pair.better] - ratings[pair.worse] for pair in rated])
     return ({HUMAN_RATINGS: human_gaps} if rated else {}) | {
         name: model_scores.of(pair.better for pair in pairs) - model_scores.of(pair.worse for pair in pairs)

@@ -22,6 +22,7 @@ from acceptability.protocols import Engine, Model
 from acceptability.reductions import LP
 from acceptability.specs import build_signature
 from acceptability.stats.bootstrap import Bootstrap
+from acceptability.stats.sampling_units import resolve_sampling_unit
 from acceptability.suites.targets import SIDES, TARGET_REGION, Exclusion, add_targets, count_exclusions
 from acceptability.types import Contrast, Query, Result, Scores, Sentence, Suite, TokenScores
 
@@ -276,8 +277,9 @@ def evaluate_contrasts(
     ungrouped = sum(by not in contrast.tags for contrast in target.suite.contrasts) if by else 0
     fields = {"suite": target.suite.signature, "model": target.scores.signature, "multi_token": str(multi_token)}
     fields |= {"by": by} if by else {}
+    resolved = resolve_sampling_unit(resampling, target.suite)
     signature = build_signature(
-        "contrasts", fields | {"cutoffs": cutoffs, "ci": resampling.signature, "acceptability": __version__}
+        "contrasts", fields | {"cutoffs": cutoffs, "ci": resolved.signature, "acceptability": __version__}
     )
     return ContrastEvaluation(
         target,
@@ -403,7 +405,8 @@ def _keep_contrasts(suite: Suite, contrasts: Sequence[Contrast], excluded: Seque
         hint = " With --multi-token, targets of several tokens are scored too." if _MULTI_TOKEN in reasons else ""
         raise SuiteError(f"suite {suite.name!r}: no contrast is left to score: {reasons}.{hint}")
     names = {name for contrast in contrasts for name in (contrast.better, contrast.worse)}
-    return Suite(suite.name, tuple(sentence for sentence in suite.sentences if sentence.id in names), tuple(contrasts))
+    sentences = tuple(sentence for sentence in suite.sentences if sentence.id in names)
+    return replace(suite, sentences=sentences, contrasts=tuple(contrasts))
 
 
 def _sort_exclusions(excluded: Sequence[Exclusion], suite: Suite) -> tuple[Exclusion, ...]:

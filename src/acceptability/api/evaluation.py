@@ -27,8 +27,16 @@ from acceptability.protocols import Engine, Measure, Model, complete_measure
 from acceptability.reductions import LP
 from acceptability.specs import build_signature, parse_signature
 from acceptability.stats.bootstrap import Bootstrap, Interval, bootstrap_interval, bootstrap_macro_interval
+from acceptability.stats.resampling import count_sampling_units
+from acceptability.stats.sampling_units import (
+    fit_unit_to_groups,
+    fit_unit_to_rows,
+    note_few_units,
+    resolve_sampling_unit,
+    sign_unit_count,
+)
 from acceptability.store.scorefile import read_scores
-from acceptability.types import Result, Scores, Suite, Units, restrict_to_scored
+from acceptability.types import SINGLE_ROWS, Result, Scores, Suite, Units, restrict_to_scored
 
 
 def evaluate(
@@ -52,7 +60,7 @@ def evaluate(
         measures: Measures or their specs; by default those that apply to the suite.
         by: A tag; adds the results for each of its values, and their macro mean.
         region: Score only the region of this name.
-        bootstrap: The bootstrap of the intervals.
+        bootstrap: The bootstrap of the intervals; by default it resamples the suite's sampling unit.
         engine: Where the models run: ``local``, or on a cluster, ``ray(address='HOST:PORT')``.
         progress: Called with a model's name, the number of finished queries, and the number of all queries.
     """
@@ -91,7 +99,7 @@ def evaluate_suites(
     # A wrong tag or measure for the last suite has to be reported before hours are spent on the first.
     by_region: list[bool] = []
     for suite in suites:
-        suite_measures = resolve_measures(suite, measures, by=by, resample_by=bootstrap.by if bootstrap else "")
+        suite_measures = resolve_measures(suite, measures, by=by, bootstrap=bootstrap)
         by_region.append(needs_regions(suite_measures, reductions, region))
     # Opening a model reads its configuration but not its weights: a misspelt last model fails now, not after hours.
     for model in models:
@@ -143,7 +151,7 @@ def measure_file(
         measures: Measures or their specs; by default those that apply to the suite.
         columns: Which column has which meaning, one mapping per column of scores.
         by: A tag; adds the results for each of its values, and their macro mean.
-        bootstrap: The bootstrap of the intervals.
+        bootstrap: The bootstrap of the intervals; by default it resamples the suite's sampling unit.
         partial: Whether sentences without a score are left out, which a note counts; otherwise they are an error.
         where: Values of tags: only this part of the suite is measured.
     """
@@ -172,32 +180,38 @@ def measure(
             have one are measured.
         measures: Measures or their specs; by default those that apply to the suite.
         by: A tag; adds the results for each of its values, and their macro mean.
-        bootstrap: The bootstrap of the intervals.
+        bootstrap: The bootstrap of the intervals; by default it resamples the suite's sampling unit.
     """
-    suite, resampling = restrict_to_scored(as_suite(suite), [scores]), bootstrap or Bootstrap()
+    suite = restrict_to_scored(as_suite(suite), [scores])
     results: list[Result] = []
-    for requested in resolve_measures(suite, measures, by=by, resample_by=resampling.by):
-        loaded_measure = requested.resolve([scores], resampling.by)
+    for requested in resolve_measures(suite, measures, by=by, bootstrap=bootstrap):
+        resampling, unit_notes = choose_resampling(suite, requested, bootstrap)
+        loaded_measure = requested.resolve([scores], resampling.by or "")
         try:
             units = loaded_measure.units(suite, scores)
         # An undefined measure gives a result with a reason: the other measures must not be lost.
         except Undefined as error:
             results.append(_undefined_result(suite, scores, loaded_measure, resampling, str(error)))
             continue
-        results.append(_compute_result(suite, scores, loaded_measure, units, None, resampling))
+        overall = _compute_result(suite, scores, loaded_measure, units, None, resampling)
+        results.append(replace(overall, notes=(*overall.notes, *unit_notes)))
         if by:
             results += _measure_groups(suite, scores, loaded_measure, units, by, resampling)
     return results
 
 
 def resolve_measures(
-    suite: Suite, measures: Sequence[str | Measure], *, by: str | None = None, resample_by: str = ""
+    suite: Suite,
+    measures: Sequence[str | Measure],
+    *,
+    by: str | None = None,
+    bootstrap: Bootstrap | None = None,
 ) -> list[Measure]:
     """Return the requested measures, or those that apply to the suite; raise an error if one does not apply.
 
     Args:
         by: The tag to group by, which has to exist on the measures' rows.
-        resample_by: The tag to resample by, likewise.
+        bootstrap: The bootstrap of the intervals, the tags of which have to exist on them too.
     """
     check_list("measures", measures)
     requested = [load_measure(item) if isinstance(item, str) else complete_measure(item) for item in measures]
@@ -208,10 +222,30 @@ def resolve_measures(
         raise MeasureError(
             f"suite {suite.name!r} has neither contrasts, nor labels of both classes, nor ratings, nor predictions"
         )
-    for tag in filter(None, (by, resample_by)):
-        for measure in resolved:
+    resampled_tags = (bootstrap.by, bootstrap.within) if bootstrap else ()
+    for tag in filter(None, (by, *resampled_tags)):
+        for measure in resolved if tag != SINGLE_ROWS else ():
             _check_tag(suite, tag, measure)
     return resolved
+
+
+def choose_resampling(suite: Suite, measure: Measure, bootstrap: Bootstrap | None) -> tuple[Bootstrap, tuple[str, ...]]:
+    """Return the bootstrap with the sampling unit for the rows of a measure, and notes where that is not the suite's.
+
+    Args:
+        bootstrap: The bootstrap that was asked for; None, or one without a unit, for that of the suite.
+    """
+    requested = bootstrap or Bootstrap()
+    resolved = resolve_sampling_unit(requested, suite)
+    if requested.by is None and resolved.by:
+        row_kind, rows = collect_row_tags(suite, measure)
+        lacking = [tag for tag in suite.unit_tags if not all(tag in tags for tags in rows)]
+        if lacking:
+            note = f"{row_kind} have no common {lacking[0]!r}, the suite's sampling unit: they are resampled one by one"
+            return replace(resolved, by="", within=""), (note,)
+    if not resolved.by and suite.unit:
+        return resolved, (f"single rows are resampled, and not the suite's sampling unit, {suite.unit!r}",)
+    return resolved, ()
 
 
 def _check_tag(suite: Suite, tag: str, measure: Measure) -> None:
@@ -261,9 +295,13 @@ def _macro_average(
     undefined_groups = [str(result.group) for result in results if result.value is None]
     # A mean over only the defined groups would compare models on different groups, so one undefined group decides.
     values = [result.value for result in results if result.value is not None]
-    bounds = Interval() if undefined_groups else bootstrap_macro_interval(measure, parts, resampling)
+    row_resampling = fit_unit_to_groups(resampling, parts, by)
+    bounds = Interval() if undefined_groups else bootstrap_macro_interval(measure, parts, row_resampling)
     # All fields but these are those of the groups, so the signature of the first group is the template.
     fields = parse_signature(results[0].signature) | {"group": f"macro({by})", "n": str(counted)}
+    # Units that have rows in several groups are resampled in each of them.
+    if "units" in fields:
+        fields["units"] = str(sum(count_sampling_units(part, resampling.by) for part in parts))
     return replace(
         results[0],
         group=f"macro({by})",
@@ -294,16 +332,18 @@ def _compute_result(
     suite: Suite, scores: Scores, measure: Measure, units: Units, group: str | None, resampling: Bootstrap
 ) -> Result:
     value, bounds, reason = None, Interval(), None
+    row_resampling = fit_unit_to_rows(resampling, units)
     # Repeated for every group, the notes would fill the table.
     notes: tuple[str, ...] = ()
     if group is None:
-        notes = (*units.notes, *scores.notes, *collect_remarks(suite, measure, scores, units, resampling.by))
+        remarks = collect_remarks(suite, measure, scores, units, row_resampling.by or "")
+        notes = (*units.notes, *scores.notes, *remarks, *note_few_units(units, resampling))
     try:
         value = measure.value(units)
-        bounds = bootstrap_interval(measure, units, resampling)
+        bounds = bootstrap_interval(measure, units, row_resampling)
     except Undefined as error:
         reason = str(error)
-    fields = signature_fields(suite, scores, measure, group, len(units), resampling) | sign_refit([units], resampling)
+    fields = signature_fields(suite, scores, measure, group, units, resampling) | sign_refit([units], resampling)
     return Result(
         repr(measure),
         scores.model,
@@ -323,7 +363,8 @@ def _compute_result(
 
 def _undefined_result(suite: Suite, scores: Scores, measure: Measure, resampling: Bootstrap, reason: str) -> Result:
     """Return the result of a measure without any rows, such as one of z-scores when all scores are equal."""
-    signature = build_signature(repr(measure), signature_fields(suite, scores, measure, None, 0, resampling))
+    no_rows = Units((), {}, ())
+    signature = build_signature(repr(measure), signature_fields(suite, scores, measure, None, no_rows, resampling))
     about = repr(measure), scores.model, scores.reduction, suite.name
     notes = (*scores.notes, *remark_on_suite(suite, measure), *remark_on_scores(scores))
     return Result(*about, None, None, None, None, 0, signature, reason=reason, notes=notes)
@@ -337,7 +378,7 @@ def sign_refit(all_units: Sequence[Units], resampling: Bootstrap) -> dict[str, s
 
 
 def signature_fields(
-    suite: Suite, scores: Scores, measure: Measure, group: str | None, n: int, resampling: Bootstrap
+    suite: Suite, scores: Scores, measure: Measure, group: str | None, units: Units, resampling: Bootstrap
 ) -> dict[str, str]:
     """Return the fields of a signature: everything besides the measure that can change the value."""
     # Scores from a file have no signature, only the name of the file.
@@ -347,4 +388,5 @@ def signature_fields(
         fields["ratings"] = "z as given" if ratings_are_z(suite) else "standardised(ddof=0)"
     if group:
         fields["group"] = group
-    return fields | {"n": str(n), "ci": resampling.signature, "acceptability": __version__}
+    fields |= {"n": str(len(units)), **sign_unit_count(units, resampling)}
+    return fields | {"ci": resampling.signature, "acceptability": __version__}

@@ -3,12 +3,16 @@
 MORCELA is (l - beta * u + gamma) / n. The beta and gamma whose scores correlate best (Pearson) with ratings
 are those of a linear regression of ratings on l / n, u / n and 1 / n. The fit is evaluated by cross-validation,
 on sentences that the constants were not fitted to, beside SLOR and the plain log-probability.
+
+Folds keep sampling units together, such as the lexicalisations of a type: else the constants would be fitted to
+sentences nearly like those that they are evaluated on. The difference between MORCELA and SLOR has an interval and a
+test by the same units, both given the folds and the constants that were fitted in them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,14 +22,48 @@ from acceptability.api.scoring import ProgressCallback, as_suite, iter_model_out
 from acceptability.api.vocabulary_coverage import collect_unknown_words, describe_unknown_words
 from acceptability.errors import MeasureError, ScoreError, Undefined
 from acceptability.measures.correlation import pearson
-from acceptability.measures.rows import check_count, ratings_are_z, require_rated, standardise_ratings
+from acceptability.measures.rows import (
+    check_count,
+    compute_z_scores,
+    ratings_are_z,
+    require_rated,
+    standardise_ratings,
+)
 from acceptability.models import load_model
+from acceptability.protocols import Measure
 from acceptability.reductions import Morcela, compute_unit_logprobs, count_unlisted_units, load_unigrams
 from acceptability.specs import build_signature, format_spec
-from acceptability.types import Floats, ModelOutput, Sentence, Suite, TokenScores
+from acceptability.stats.bootstrap import Bootstrap, bootstrap_difference
+from acceptability.stats.permutation import permutation_test
+from acceptability.stats.sampling_units import (
+    fit_unit_to_rows,
+    note_few_units,
+    parse_sampling_unit,
+    sign_unit_count,
+)
+from acceptability.types import SINGLE_ROWS, Floats, ModelOutput, Scores, Sentence, Suite, TokenScores, Units
 
 # The fitted function, and the two baselines that it is compared with.
 LINKS = ("morcela", "slor", "lp")
+
+
+@dataclass(frozen=True)
+class LinkDifference:
+    """How much better MORCELA predicts ratings than SLOR, on sentences that it was not fitted to.
+
+    Args:
+        value: The difference of the two cross-validated correlations.
+        low, high: Its bootstrap interval by sampling units; None if there is none.
+        p: The two-sided p value of a permutation test that swaps the two predictions of whole sampling units,
+            standardised within folds; None without draws, or where it is undefined.
+        notes: How the interval was computed if not as usual, or why there is none.
+    """
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -37,6 +75,7 @@ class MorcelaFit:
         correlations: The mean over folds of Pearson's r with ratings within a fold, for "morcela" (fitted
             on the other folds), "slor" and "lp".
         by_fold: The correlations within each fold.
+        difference: That of MORCELA and SLOR, with interval and test.
         n: The number of rated sentences.
         notes: What was left out, and how many units the unigram table lacks.
     """
@@ -44,6 +83,7 @@ class MorcelaFit:
     reduction: Morcela
     correlations: Mapping[str, float]
     by_fold: Mapping[str, tuple[float, ...]]
+    difference: LinkDifference
     n: int
     signature: str
     notes: tuple[str, ...] = ()
@@ -54,10 +94,27 @@ class MorcelaFit:
             "beta": self.reduction.beta,
             "gamma": self.reduction.gamma,
             **{link: self.correlations[link] for link in LINKS},
+            "morcela_minus_slor": self.difference.value,
+            "low": self.difference.low,
+            "high": self.difference.high,
+            "p": self.difference.p,
             "n": self.n,
             "reduction": repr(self.reduction),
             "signature": self.signature,
         }
+
+
+@dataclass(frozen=True)
+class LinkResampling:
+    """The resampling behind the interval and the test of MORCELA − SLOR.
+
+    Args:
+        bootstrap: The bootstrap of the interval; its unit and its seed are those of the folds.
+        draws: How many random swaps the permutation test draws; 0 omits the test.
+    """
+
+    bootstrap: Bootstrap = field(default_factory=Bootstrap)
+    draws: int = 2000
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,9 +134,10 @@ def link(
     models: Sequence[str],
     unigrams: str,
     *,
-    group: str = "",
+    group: str | None = None,
     folds: int = 10,
     seed: int = 0,
+    resampling: LinkResampling | None = None,
     progress: ProgressCallback | None = None,
 ) -> dict[str, MorcelaFit]:
     """Return MORCELA fitted to the ratings of a suite for each model, by the model's spec.
@@ -88,9 +146,11 @@ def link(
         suite: A suite with ratings, or its name.
         models: Specs of language models.
         unigrams: The unigram table: ``wordfreq:en``, or the path of a file.
-        group: The tag whose sentences stay in one fold, such as ``item``; empty if sentences are independent.
+        group: The tag whose sentences stay in one fold, such as ``item``; by default the suite's sampling unit, and
+            "row" or empty if sentences are independent.
         folds: The number of folds.
         seed: The seed for shuffling the groups before they are assigned to folds.
+        resampling: How often units are resampled for the interval of MORCELA − SLOR, and swapped for its test.
         progress: Called with the model's name, the number of finished queries, and the number of all queries.
     """
     suite = as_suite(suite)
@@ -109,6 +169,7 @@ def link(
             group=group,
             folds=folds,
             seed=seed,
+            resampling=resampling,
             model=load_model(model).signature,
         )
         for model, model_outputs in outputs.items()
@@ -126,9 +187,10 @@ def fit_morcela(
     outputs: Mapping[str, ModelOutput],
     unigrams: str,
     *,
-    group: str = "",
+    group: str | None = None,
     folds: int = 10,
     seed: int = 0,
+    resampling: LinkResampling | None = None,
     model: str = "",
 ) -> MorcelaFit:
     """Return MORCELA's constants for a suite with ratings, and their correlation with ratings out of fold.
@@ -137,19 +199,23 @@ def fit_morcela(
         suite: A suite with ratings.
         outputs: The model's output for each sentence id.
         unigrams: The unigram table: ``wordfreq:en``, or the path of a file.
-        group: The tag whose sentences stay in one fold, such as ``item``; empty if sentences are independent.
+        group: The tag whose sentences stay in one fold, such as ``item``; by default the suite's sampling unit, and
+            "row" or empty if sentences are independent.
         folds: The number of folds; with fewer folds, each correlation rests on more sentences.
         seed: The seed for shuffling the groups before they are assigned to folds.
+        resampling: How often units are resampled for the interval of MORCELA − SLOR, and swapped for its test.
         model: The signature of the model, which becomes part of the result's.
     """
     # First, because it checks the arguments and is fast.
     fold = assign_folds(suite, group=group, folds=folds, seed=seed)
+    tag, drawn = _choose_tag(suite, group), resampling or LinkResampling()
     rated_sentences, notes = require_rated(suite, "fit_morcela")
     ids = [sentence.id for sentence in rated_sentences]
     human_ratings = standardise_ratings(suite)
     ratings = np.array([human_ratings[sentence_id] for sentence_id in ids])
     sums = _sum_logprobs(ids, outputs, unigrams)
     fold_correlations: dict[str, list[float]] = {name: [] for name in LINKS}
+    held_out = {name: np.empty(len(ids)) for name in LINKS}
     # MORCELA is fitted on the other folds, while SLOR and lp have nothing to fit: so all three are compared on
     # sentences that did not influence them.
     for number in range(folds):
@@ -159,31 +225,117 @@ def fit_morcela(
         )
         for name in LINKS:
             fold_correlations[name].append(pearson(scores[name], ratings[in_fold]))
+            # On one scale over folds, whose constants differ; a correlation within a fold stays as it is.
+            held_out[name][in_fold] = compute_z_scores(scores[name], f"scores of {name} in a fold")
     # The folds only evaluate the method; the constants to use elsewhere are fitted to all sentences.
     beta, gamma = fit_beta_gamma(ratings, *_list_columns(sums))
     reduction = Morcela(unigrams, beta, gamma)
+    rows = [
+        Units(
+            tuple(ids),
+            {"score": held_out[name], "rating": ratings, "fold": fold.astype(np.float64)},
+            tuple(sentence.tags for sentence in rated_sentences),
+        )
+        for name in LINKS[:2]
+    ]
+    bootstrap = replace(drawn.bootstrap, by=tag, seed=seed)
     return MorcelaFit(
         reduction,
         {name: float(np.mean(values)) for name, values in fold_correlations.items()},
         {name: tuple(values) for name, values in fold_correlations.items()},
+        _test_difference(rows[0], rows[1], bootstrap, drawn.draws),
         len(ids),
         build_signature(
-            format_spec("fit_morcela", {"group": group, "folds": folds, "seed": seed}),
+            format_spec("fit_morcela", {"group": tag, "folds": folds, "seed": seed}),
             {
                 "suite": suite.signature,
                 **({"model": model} if model else {}),
                 "reduction": reduction.signature,
                 "ratings": "z as given" if ratings_are_z(suite) else "standardised(ddof=0)",
                 "n": str(len(ids)),
-                # A mean over folds, each fitted on the others, has neither an interval nor a test.
-                "folds": f"{folds}(by={group or 'row'},sorted,shuffled,seed={seed},mean r within folds)",
-                "ci": "none",
-                "test": "none",
+                **sign_unit_count(rows[0], bootstrap),
+                "folds": f"{folds}(by={tag or SINGLE_ROWS},sorted,shuffled,seed={seed},mean r within folds)",
+                # Of the difference only: a correlation is a mean over folds, each fitted on the others.
+                "ci": f"paired {bootstrap.signature}" if bootstrap.resamples else "none",
+                "test": _sign_test(bootstrap, drawn.draws),
                 "acceptability": __version__,
             },
         ),
-        (*notes, *_note_unlisted_units(ids, outputs, unigrams), *_note_unknown_words(rated_sentences, outputs)),
+        (
+            *notes,
+            *_note_single_rows(suite, tag),
+            *note_few_units(rows[0], bootstrap),
+            *_note_unlisted_units(ids, outputs, unigrams),
+            *_note_unknown_words(rated_sentences, outputs),
+        ),
     )
+
+
+def _choose_tag(suite: Suite, group: str | None) -> str:
+    """Return the tag whose sentences stay in one fold; empty for single sentences."""
+    by, _ = parse_sampling_unit(suite.unit if group is None else group)
+    return by or ""
+
+
+def _note_single_rows(suite: Suite, tag: str) -> tuple[str, ...]:
+    if tag or not suite.unit:
+        return ()
+    return (f"folds divide single sentences, and not the suite's sampling unit, {suite.unit!r}",)
+
+
+def _sign_test(bootstrap: Bootstrap, draws: int) -> str:
+    if not draws:
+        return "none"
+    drawn = f"draws={draws},by={bootstrap.by or SINGLE_ROWS},seed={bootstrap.seed}"
+    return f"permutation(swap,standardised within folds,two-sided,{drawn})"
+
+
+@dataclass(frozen=True, repr=False)
+class _FoldCorrelation(Measure):
+    """The mean over folds of Pearson's r with ratings within a fold.
+
+    Args:
+        folds: The number of folds; a resample in which one has no variation is undefined.
+    """
+
+    folds: int
+
+    needs = "ratings"
+
+    def units(self, suite: Suite, scores: Scores) -> Units:
+        """Rows are made by `fit_morcela`, which has the folds."""
+        raise NotImplementedError
+
+    def value(self, units: Units) -> float:
+        """Return the mean over folds."""
+        # All folds at once by sums, since a resample has thousands of rows: in a loop it would take ten times as long.
+        fold = units["fold"].astype(np.int64)
+        counts = np.bincount(fold, minlength=self.folds)
+        if counts.min() < 2:
+            raise Undefined("a fold has fewer than two sentences")
+        x, y = (
+            values - (np.bincount(fold, values, minlength=self.folds) / counts)[fold]
+            for values in (units["score"], units["rating"])
+        )
+        squares = np.bincount(fold, x * x, minlength=self.folds) * np.bincount(fold, y * y, minlength=self.folds)
+        if not (squares > 0).all():
+            raise Undefined("one side has the same value in every sentence of a fold")
+        return float((np.bincount(fold, x * y, minlength=self.folds) / np.sqrt(squares)).mean())
+
+
+def _test_difference(morcela: Units, slor: Units, bootstrap: Bootstrap, draws: int) -> LinkDifference:
+    """Return the difference of two cross-validated correlations, with interval and p by sampling units."""
+    measure = _FoldCorrelation(int(morcela["fold"].max()) + 1)
+    bootstrap = fit_unit_to_rows(bootstrap, morcela)
+    interval = bootstrap_difference(measure, morcela, slor, bootstrap)
+    p, notes = None, (interval.note,) if interval.note else ()
+    if draws:
+        try:
+            by, seed = bootstrap.by or "", bootstrap.seed
+            p = permutation_test(measure, morcela, slor, by=by, draws=draws, seed=seed).p
+        except Undefined as error:
+            notes = (*notes, f"no permutation test: {error}")
+    return LinkDifference(measure.value(morcela) - measure.value(slor), interval.low, interval.high, p, notes)
 
 
 def _note_unknown_words(sentences: Sequence[Sentence], outputs: Mapping[str, ModelOutput]) -> tuple[str, ...]:
@@ -193,13 +345,19 @@ def _note_unknown_words(sentences: Sequence[Sentence], outputs: Mapping[str, Mod
     return (describe_unknown_words(rated, words),) if words else ()
 
 
-def assign_folds(suite: Suite, *, group: str = "", folds: int = 10, seed: int = 0) -> NDArray[np.int64]:
-    """Return the fold of each rated sentence; raise an error for impossible folds, before any model runs."""
+def assign_folds(suite: Suite, *, group: str | None = None, folds: int = 10, seed: int = 0) -> NDArray[np.int64]:
+    """Return the fold of each rated sentence; raise an error for impossible folds, before any model runs.
+
+    Args:
+        group: The tag whose sentences stay in one fold; by default the suite's sampling unit, and "row" or empty for
+            single sentences.
+    """
     check_count("fit_morcela: folds", folds, 2)
     check_count("fit_morcela: seed", seed, 0)
     rated_sentences, _ = require_rated(suite, "fit_morcela")
+    tag = _choose_tag(suite, group)
     return _assign_group_folds(
-        [sentence.tags.get(group, "") if group else sentence.id for sentence in rated_sentences], group, folds, seed
+        [sentence.tags.get(tag, "") if tag else sentence.id for sentence in rated_sentences], tag, folds, seed
     )
 
 

@@ -18,7 +18,7 @@ from acceptability import __version__, registry
 from acceptability.api.comparison import compare, correlate
 from acceptability.api.contrasts import evaluate_contrasts
 from acceptability.api.evaluation import measure, needs_regions
-from acceptability.api.linking import link
+from acceptability.api.linking import LinkResampling, link
 from acceptability.api.rating_tables import ResponseOptions, ScoreFile, build_choice_tables, build_rating_tables
 from acceptability.api.recalibration import calibrate
 from acceptability.api.scoring import ProgressCallback, judge, load_reduction, score, score_reductions, score_rows
@@ -43,7 +43,7 @@ from acceptability.store.runs import find_part, iter_input_suites
 from acceptability.store.scorefile import SignedScores, parse_score_signature, read_scores
 from acceptability.suites import find_entries, is_catalog_name, load_suite
 from acceptability.suites.tables import TABLE_SUFFIXES, is_table_file
-from acceptability.types import Scores, Sentence, Suite, split_part_name
+from acceptability.types import SINGLE_ROWS, Scores, Sentence, Suite, split_part_name
 
 Row = Mapping[str, object]
 Fields = Mapping[str, str]
@@ -537,11 +537,25 @@ def _recompute_measure(recomputation: Recomputation, fields: Fields) -> list[Row
 
 
 _DRAWS = re.compile(r"draws=(\d+)")
+_UNIT = re.compile(r"\bby=([^,)]+)")
+
+
+def _parse_unit(text: str) -> str:
+    """Return the sampling unit in a field of a signature, which a version before did not name if it was a row.
+
+    >>> _parse_unit("fisher-z(0.95,se=jackknife,by=item)"), _parse_unit("fisher-z(0.95,se=1/sqrt(n-3))")
+    ('item', 'row')
+    """
+    match = _UNIT.search(text)
+    return match[1] if match else SINGLE_ROWS
 
 
 def _recompute_comparison(recomputation: Recomputation, fields: Fields) -> list[Row]:
     by, bootstrap = _parse_group(fields), _parse_interval(fields)
     draws = _DRAWS.search(fields["test"])
+    # Without an interval only the test names the sampling unit.
+    if not bootstrap.resamples:
+        bootstrap = replace(bootstrap, by=_parse_unit(fields["test"]))
     sources = _split_joined(fields["model"], " minus ")
     if len(sources) != 2:
         raise NotReproducible(f"the comparison is of {fields['model']}, which are not two scores with signatures")
@@ -586,6 +600,7 @@ def _parse_number(text: str) -> float:
 
 def _recompute_correlations(recomputation: Recomputation, fields: Fields) -> list[Row]:
     options: dict[str, Any] = dict(parse_spec(fields["measure"]).options)
+    options["resample_by"] = _parse_unit(fields.get("ci", ""))
     sources = _split_joined(fields["models"], " and ")
     suite = recomputation.find_suite(fields["suite"], any_content=_is_partial(sources))
     scores = [recomputation.find_scores(_find_whole(recomputation, suite, source), source) for source in sources]
@@ -601,6 +616,9 @@ def _recompute_link(recomputation: Recomputation, fields: Fields) -> list[Row]:
     reduction = parse_spec(recomputation.find_reduction(fields["reduction"]))
     unigrams = str(reduction.options.get("unigrams", ""))
     options["progress"] = recomputation.materials.progress
+    # The version before had no test.
+    draws = _DRAWS.search(fields.get("test", "none"))
+    options["resampling"] = LinkResampling(_parse_interval(fields), int(draws[1]) if draws else 0)
     fits = registry.call_factory(link, "fit_morcela", [suite, [model], unigrams], options)
     return [fit.row() for fit in fits.values()]
 

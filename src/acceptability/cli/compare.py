@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -23,7 +23,7 @@ from acceptability.api.comparison import (
     select_contrast_measures,
 )
 from acceptability.api.evaluation import resolve_measures
-from acceptability.api.linking import LINKS, link
+from acceptability.api.linking import LINKS, LinkResampling, MorcelaFit, link
 from acceptability.cli.console import (
     AddressOption,
     ByOption,
@@ -41,6 +41,7 @@ from acceptability.cli.console import (
     SeedOption,
     SuiteArgument,
     SuiteColumnsOption,
+    UnitOption,
     WhereOption,
     load_cli_engine,
     load_cli_suite,
@@ -56,11 +57,23 @@ from acceptability.cli.console import (
     show_progress,
 )
 from acceptability.cli.report import ReportFileOption, check_report, write_run_report
-from acceptability.report.terminal import build_comparison_table, build_correlation_table
+from acceptability.report.terminal import (
+    build_comparison_table,
+    build_correlation_table,
+    describe_intervals,
+    format_interval,
+    format_p_value,
+)
 from acceptability.stats.samples import check_choice
 from acceptability.store.runs import RunInputs
 from acceptability.text.io import check_rows_file, write_spreadsheet
 
+DrawsOption = Annotated[
+    int,
+    typer.Option(
+        "--draws", help="The random swaps of the permutation test, if there are too many to enumerate; 0 for none."
+    ),
+]
 OptionalModelsOption = Annotated[
     list[str] | None,
     typer.Option("--model", "-m", help="A model: KIND:PATH(option=value), or a name. Repeatable."),
@@ -91,13 +104,8 @@ def command(
     by: ByOption = None,
     region: RegionOption = None,
     resamples: ResamplesOption = 1000,
-    resample_by: ResampleByOption = "",
-    draws: Annotated[
-        int,
-        typer.Option(
-            "--draws", help="The random swaps of the permutation test, if there are too many to enumerate; 0 for none."
-        ),
-    ] = 2000,
+    resample_by: ResampleByOption = None,
+    draws: DrawsOption = 2000,
     seed: SeedOption = 0,
     interval: IntervalOption = "percentile",
     against: Annotated[
@@ -109,6 +117,7 @@ def command(
     ] = None,
     columns: SuiteColumnsOption = None,
     marks: MarksOption = None,
+    unit: UnitOption = None,
     engine: EngineOption = "local",
     address: AddressOption = None,
     report: ReportFileOption = None,
@@ -124,9 +133,9 @@ def command(
     SignificanceTest(bootstrap, draws)
     # Everything that can be wrong with the options is checked before the models run, which may take hours.
     tags = read_where(where)
-    whole = load_cli_suite(suite, columns, marks)
+    whole = load_cli_suite(suite, columns, marks, unit)
     loaded = whole.filter(**tags)
-    measures = resolve_measures(loaded, measure or (), by=by, resample_by=resample_by)
+    measures = resolve_measures(loaded, measure or (), by=by, bootstrap=bootstrap)
     if pairs:
         select_contrast_measures(measures)
     sources = ScoreSources(
@@ -164,25 +173,27 @@ def correlate_command(
         typer.Option("--of", help="scores, over sentences, or gaps (score of better minus worse), over contrasts."),
     ] = "scores",
     kind: Annotated[str, typer.Option("--kind", help="pearson, spearman or kendall.")] = "pearson",
+    resample_by: ResampleByOption = None,
     region: RegionOption = None,
     columns: SuiteColumnsOption = None,
     marks: MarksOption = None,
+    unit: UnitOption = None,
     engine: EngineOption = "local",
     address: AddressOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Correlate the scores of models with human ratings and with each other."""
     tags = read_where(where)
-    whole = load_cli_suite(suite, columns, marks)
+    whole = load_cli_suite(suite, columns, marks, unit)
     loaded = whole.filter(**tags)
-    check_correlations(loaded, of, kind)
+    check_correlations(loaded, of, kind, resample_by)
     sources = ScoreSources(
         model or (), reduce or (), scores or (), _read_score_columns(score_columns), region,
         load_cli_engine(engine, address), partial, tags,
     )  # fmt: skip
     with show_progress() as progress:
         all_scores = collect_scores(whole, sources, progress=progress)
-    correlations = correlate(loaded, all_scores, of=of, kind=kind)
+    correlations = correlate(loaded, all_scores, of=of, kind=kind, resample_by=resample_by)
     rows = [correlation.row() for correlation in correlations]
     if as_json:
         print_json(rows)
@@ -192,7 +203,8 @@ def correlate_command(
             if pair.reason:
                 print_message(f"{pair.first}, {pair.second}: {pair.reason}")
         # All correlations are over the same rows, and share their notes and signature.
-        for line in (*correlations[0].notes, correlations[0].signature):
+        signature = correlations[0].signature
+        for line in (*describe_intervals({signature: ""}), *correlations[0].notes, signature):
             print_message(line)
     inputs = RunInputs([make_suite_input(whole, suite, columns, marks)], model or (), sources.files, sources.columns)
     record_run("correlate", rows, [correlations[0].signature], inputs=inputs)
@@ -214,9 +226,9 @@ def _print_comparisons(comparisons: Sequence[Comparison]) -> None:
         for comparison in comparisons
         for note in comparison.notes
     ]
-    lines += [comparison.signature for comparison in comparisons if not comparison.group]
+    signatures = {comparison.signature: comparison.measure for comparison in comparisons if not comparison.group}
     # Groups repeat the notes of the whole.
-    for line in dict.fromkeys(lines):
+    for line in dict.fromkeys([*describe_intervals(signatures), *lines, *signatures]):
         print_message(line)
 
 
@@ -226,31 +238,64 @@ def link_command(
     unigrams: Annotated[
         str, typer.Option("--unigrams", help="The table of unigram frequencies: wordfreq:en, or a file.")
     ],
-    by: Annotated[str, typer.Option("--by", help="The tag whose sentences stay in one fold, such as item.")] = "",
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--by",
+            help="The tag whose sentences stay in one fold and are resampled together, such as item; row for none. "
+            "Default: the suite's sampling unit.",
+        ),
+    ] = None,
     folds: Annotated[int, typer.Option("--folds", help="The number of folds of the cross-validation.")] = 10,
+    resamples: ResamplesOption = 1000,
+    draws: DrawsOption = 2000,
     seed: SeedOption = 0,
     columns: SuiteColumnsOption = None,
+    unit: UnitOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Fit MORCELA to ratings, and cross-validate it along with SLOR and the log-probability."""
-    loaded = load_cli_suite(suite, columns)
+    """Fit MORCELA to ratings, cross-validate it along with SLOR and the log-probability, and test it against SLOR."""
+    loaded = load_cli_suite(suite, columns, unit=unit)
+    resampling = LinkResampling(make_bootstrap(resamples, None, seed), draws)
     with show_progress() as progress:
-        fits = link(loaded, model, unigrams, group=by, folds=folds, seed=seed, progress=progress)
+        fits = link(loaded, model, unigrams, group=by, folds=folds, seed=seed, resampling=resampling, progress=progress)
     # The spec as it was typed, which is what users recognise in a table.
     rows = [{"model": name, **fit.row()} for name, fit in fits.items()]
     if as_json:
         print_json(rows)
     else:
-        header = ["model", "beta", "gamma", *LINKS, "n"]
-        print_rows(header, [{name: _format_link_cell(row[name]) for name in header} for row in rows])
-        print_message(f"{', '.join(LINKS)}: correlation with ratings of sentences not fitted to, mean of {folds} folds")
-        for fit in fits.values():
-            for line in (*fit.notes, f'score other suites with --reduce "{fit.reduction!r}"', fit.signature):
-                print_message(line)
+        _print_fits(fits, folds)
     # The table of unigrams is a file, unless it is one of wordfreq's.
     files = [Path(unigrams)] if Path(unigrams).is_file() else []
     inputs = RunInputs([make_suite_input(loaded, suite, columns)], model, files)
     record_run("link", rows, [fit.signature for fit in fits.values()], inputs=inputs)
+
+
+def _print_fits(fits: Mapping[str, MorcelaFit], folds: int) -> None:
+    """Print the constants and the correlations, then MORCELA against SLOR, and the notes below."""
+    header = ["model", "beta", "gamma", *LINKS, "n"]
+    rows = [{"model": name, **fit.row()} for name, fit in fits.items()]
+    print_rows(header, [{name: _format_link_cell(row[name]) for name in header} for row in rows])
+    print_rows(
+        ["model", "morcela − slor", "95 % interval", "p"],
+        [
+            {
+                "model": name,
+                "morcela − slor": f"{fit.difference.value:+.4f}",
+                "95 % interval": format_interval(fit.difference.low, fit.difference.high),
+                "p": format_p_value(fit.difference.p),
+            }
+            for name, fit in fits.items()
+        ],
+    )
+    signatures = {fit.signature: name for name, fit in fits.items()}
+    print_message(f"{', '.join(LINKS)}: correlation with ratings of sentences not fitted to, mean of {folds} folds")
+    lines = [*describe_intervals(signatures)]
+    for fit in fits.values():
+        hint = f'score other suites with --reduce "{fit.reduction!r}"'
+        lines += [*fit.difference.notes, *fit.notes, hint, fit.signature]
+    for line in dict.fromkeys(lines):
+        print_message(line)
 
 
 def _format_link_cell(cell: object) -> object:

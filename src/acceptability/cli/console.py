@@ -27,6 +27,7 @@ from acceptability.protocols import Engine
 from acceptability.report.terminal import add_row, make_titled_table, to_plain_text
 from acceptability.specs import format_spec, parse_signature, parse_spec, shorten_signature
 from acceptability.stats.bootstrap import Bootstrap
+from acceptability.stats.sampling_units import parse_sampling_unit
 from acceptability.store.runs import RunInputs, RunRow, SavedRun, SuiteInput, save_run
 from acceptability.suites import load_suite
 from acceptability.suites.notation import read_marks
@@ -105,9 +106,21 @@ ResamplesOption = Annotated[
     int, typer.Option("--resamples", help="The number of bootstrap resamples for the intervals; 0 for no intervals.")
 ]
 ResampleByOption = Annotated[
-    str,
+    str | None,
     typer.Option(
-        "--resample-by", help="Resample the values of this tag (clusters), such as item, instead of single rows."
+        "--resample-by",
+        metavar="TAG",
+        help="What intervals, tests and folds keep together: a tag, two (paradigm/item), or row for single rows. "
+        "Default: the suite's sampling unit.",
+    ),
+]
+UnitOption = Annotated[
+    str | None,
+    typer.Option(
+        "--unit",
+        metavar="TAG",
+        help="The sampling unit of the suite: a tag, two (paradigm/item), or row. Default: that of the catalog or the "
+        "file; for a table set or item, if all rows have it.",
     ),
 ]
 IntervalOption = Annotated[
@@ -222,9 +235,9 @@ def read_where(texts: Sequence[str] | None) -> dict[str, str]:
     return where
 
 
-def load_cli_suite(name: str, columns: str | None = None, marks: str | None = None) -> Suite:
-    """Return a suite, read with the columns and marks that were given as options."""
-    return load_suite(name, columns=read_columns(columns), marks=read_marks(marks) if marks else None)
+def load_cli_suite(name: str, columns: str | None = None, marks: str | None = None, unit: str | None = None) -> Suite:
+    """Return a suite, read with the columns, marks and sampling unit that were given as options."""
+    return load_suite(name, columns=read_columns(columns), marks=read_marks(marks) if marks else None, unit=unit)
 
 
 def load_cli_engine(name: str, address: str | None) -> Engine:
@@ -243,9 +256,10 @@ def load_cli_engine(name: str, address: str | None) -> Engine:
     return load_engine(format_spec("ray", {**spec.options, "address": address}))
 
 
-def make_bootstrap(resamples: int, by: str, seed: int, method: str = "percentile") -> Bootstrap:
+def make_bootstrap(resamples: int, by: str | None, seed: int, method: str = "percentile") -> Bootstrap:
     """Return the bootstrap of the options ``--resamples``, ``--resample-by``, ``--seed`` and ``--interval``."""
-    return Bootstrap(resamples=resamples, by=by, seed=seed, method=method)
+    tag, within = parse_sampling_unit(by)
+    return Bootstrap(resamples=resamples, by=tag, seed=seed, method=method, within=within)
 
 
 def make_suite_input(suite: Suite, name: str, columns: str | None = None, marks: str | None = None) -> SuiteInput:

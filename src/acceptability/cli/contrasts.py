@@ -15,10 +15,12 @@ from acceptability.cli.console import (
     EngineOption,
     JsonOption,
     MarksOption,
+    ResampleByOption,
     ResamplesOption,
     SeedOption,
     SuiteArgument,
     SuiteColumnsOption,
+    UnitOption,
     load_cli_engine,
     load_cli_suite,
     make_bootstrap,
@@ -61,16 +63,18 @@ def command(
     ] = DEFAULT_CUTOFFS,
     dtype: DtypeOption = None,
     resamples: ResamplesOption = 1000,
+    resample_by: ResampleByOption = None,
     seed: SeedOption = 0,
     engine: EngineOption = "local",
     address: AddressOption = None,
     columns: SuiteColumnsOption = None,
     marks: MarksOption = None,
+    unit: UnitOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Compare the surprisals of the words in which contrasting sentences differ: directionality and repulsion."""
-    bootstrap, runner = make_bootstrap(resamples, "", seed), load_cli_engine(engine, address)
-    loaded = load_cli_suite(suite, columns, marks)
+    bootstrap, runner = make_bootstrap(resamples, resample_by, seed), load_cli_engine(engine, address)
+    loaded = load_cli_suite(suite, columns, marks, unit)
     with show_progress() as progress:
         evaluation = evaluate_contrasts(
             loaded,

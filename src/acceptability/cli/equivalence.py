@@ -24,6 +24,7 @@ from acceptability.cli.console import (
     SeedOption,
     SuiteArgument,
     SuiteColumnsOption,
+    UnitOption,
     WhereOption,
     load_cli_engine,
     load_cli_suite,
@@ -60,9 +61,10 @@ def command(
         float, typer.Option("--alpha", help="The significance level; the interval has the level 1 − 2 alpha.")
     ] = 0.05,
     resamples: ResamplesOption = 10_000,
-    resample_by: ResampleByOption = "",
+    resample_by: ResampleByOption = None,
     seed: SeedOption = 0,
     columns: SuiteColumnsOption = None,
+    unit: UnitOption = None,
     engine: EngineOption = "local",
     address: AddressOption = None,
     as_json: JsonOption = False,
@@ -71,9 +73,9 @@ def command(
     check_margin(margin, alpha)
     bootstrap = make_bootstrap(resamples, resample_by, seed)
     tags = read_where(where)
-    whole = load_cli_suite(suite, columns)
+    whole = load_cli_suite(suite, columns, unit=unit)
     loaded = whole.filter(**tags)
-    measures = resolve_measures(loaded, measure or (), by=None, resample_by=resample_by)
+    measures = resolve_measures(loaded, measure or (), by=None, bootstrap=bootstrap)
     sources = ScoreSources(
         model or (), reduce or (), scores or (), [read_columns(text) for text in score_columns or ()], region,
         load_cli_engine(engine, address), partial, tags,

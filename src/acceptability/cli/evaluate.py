@@ -27,6 +27,7 @@ from acceptability.cli.console import (
     SeedOption,
     SuiteArgument,
     SuiteColumnsOption,
+    UnitOption,
     WhereOption,
     load_cli_engine,
     load_cli_suite,
@@ -56,20 +57,21 @@ def command(
     region: RegionOption = None,
     dtype: DtypeOption = None,
     resamples: ResamplesOption = 1000,
-    resample_by: ResampleByOption = "",
+    resample_by: ResampleByOption = None,
     seed: SeedOption = 0,
     interval: IntervalOption = "percentile",
     engine: EngineOption = "local",
     address: AddressOption = None,
     columns: SuiteColumnsOption = None,
     marks: MarksOption = None,
+    unit: UnitOption = None,
     report: ReportFileOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Evaluate models on suites: the values of measures, with confidence intervals."""
     check_report(report)
     bootstrap, runner = make_bootstrap(resamples, resample_by, seed, interval), load_cli_engine(engine, address)
-    loaded = [load_cli_suite(name, columns, marks) for name in suites]
+    loaded = [load_cli_suite(name, columns, marks, unit) for name in suites]
     with show_progress() as progress:
         results = evaluate_suites(
             loaded,
@@ -108,16 +110,17 @@ def measure_command(
         str | None,
         typer.Option("--suite-columns", help="For a suite in a table: which column has which meaning, text=…,label=…"),
     ] = None,
+    unit: UnitOption = None,
     partial: PartialOption = False,
     where: WhereOption = None,
     resamples: ResamplesOption = 1000,
-    resample_by: ResampleByOption = "",
+    resample_by: ResampleByOption = None,
     seed: SeedOption = 0,
     interval: IntervalOption = "percentile",
     as_json: JsonOption = False,
 ) -> None:
     """Measure scores from a file on a suite; no model is run."""
-    loaded = load_cli_suite(suite, suite_columns)
+    loaded = load_cli_suite(suite, suite_columns, unit=unit)
     score_columns = [read_columns(text) for text in columns or [""]]
     results = measure_file(
         loaded,

@@ -16,6 +16,7 @@ from acceptability.cli.console import (
     ResamplesOption,
     SeedOption,
     SuiteColumnsOption,
+    UnitOption,
     load_cli_suite,
     make_bootstrap,
     make_suite_input,
@@ -48,10 +49,11 @@ def command(
     layer: Annotated[int, typer.Option("--layer", help="The layer to probe; -1 is the last.")] = -1,
     limit: LimitOption = None,
     resamples: ResamplesOption = 1000,
-    resample_by: ResampleByOption = "",
+    resample_by: ResampleByOption = None,
     seed: SeedOption = 0,
     columns: SuiteColumnsOption = None,
     marks: MarksOption = None,
+    unit: UnitOption = None,
     csv: CsvOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -59,7 +61,7 @@ def command(
     # A file that cannot be written must be reported before the models run.
     if csv:
         check_rows_file(csv)
-    loaded = load_cli_suite(suite, columns, marks)
+    loaded = load_cli_suite(suite, columns, marks, unit)
     others = {name: load_cli_suite(name) for name in (cloze, probe_on) if name}
     plan = plan_methods(
         loaded,

@@ -88,7 +88,7 @@ def command(
     """
     if workers is not None and "workers" in parse_spec(engine).options:
         raise SpecError(f"--engine {engine} already sets the number of workers: omit --workers")
-    runner, bootstrap = load_cli_engine(engine, address), make_bootstrap(resamples, "", 0)
+    runner, bootstrap = load_cli_engine(engine, address), make_bootstrap(resamples, None, 0)
     suites = [load_suite(name) for name in on or []]
     # Checked before the training, which may take days; the suites are needed only after it.
     for suite in suites:

@@ -13,8 +13,9 @@ one's own:
     resamples = 1000
     seed = 0
 
-Only ``suites`` and ``models`` are needed; ``region``, ``resample_by`` and ``interval`` may be given too. A study opens
-files in its own folder only, and nothing else that ``--allow`` does not name.
+Only ``suites`` and ``models`` are needed; ``region``, ``unit`` (the sampling unit of the suites), ``resample_by`` and
+``interval`` may be given too. A study opens files in its own folder only, and nothing else that ``--allow`` does not
+name.
 """
 
 from __future__ import annotations

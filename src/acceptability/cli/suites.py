@@ -12,6 +12,7 @@ from acceptability.cli.console import (
     JsonOption,
     MarksOption,
     SuiteColumnsOption,
+    UnitOption,
     load_cli_suite,
     print_json,
     print_line,
@@ -19,6 +20,7 @@ from acceptability.cli.console import (
     print_rows,
 )
 from acceptability.errors import SpecError, SuiteError
+from acceptability.stats.sampling_units import describe_suite_unit
 from acceptability.suites import CatalogEntry, load_catalog, load_suite, pair_within_items, write_suite
 from acceptability.suites.catalog import fetch_files, find_entries, is_available, require_entries, verify_files
 from acceptability.types import Suite
@@ -43,25 +45,29 @@ def list_suites(context: typer.Context, as_json: JsonOption = False) -> None:
             raise SpecError(f"write --json after the command: suites {context.invoked_subcommand} … --json")
         return
     rows = [
-        {"id": entry.id, "sentences": entry.sentences, "contrasts": entry.contrasts}
+        {"id": entry.id, "sentences": entry.sentences, "contrasts": entry.contrasts, "unit": entry.unit}
         | {"language": entry.language, "licence": entry.licence, "title": entry.title}
         for entry in load_catalog()
     ]
     if as_json:
         print_json(rows)
     else:
-        print_rows(["id", "language", "sentences", "contrasts", "title"], rows)
+        print_rows(["id", "language", "sentences", "contrasts", "unit", "title"], rows)
 
 
 @app.command()
 def show(
-    name: NameArgument, columns: SuiteColumnsOption = None, marks: MarksOption = None, as_json: JsonOption = False
+    name: NameArgument,
+    columns: SuiteColumnsOption = None,
+    marks: MarksOption = None,
+    unit: UnitOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Show the metadata of a suite: source, licence, quirks, tags, regions, and its first sentence."""
     descriptions = [_describe_entry(entry) for entry in find_entries(name)]
     if not descriptions:
         # Not in the catalog: a file, or part of a suite.
-        descriptions = [_describe_file(name, load_cli_suite(name, columns, marks))]
+        descriptions = [_describe_file(name, load_cli_suite(name, columns, marks, unit))]
     if as_json:
         print_json(descriptions)
         return
@@ -117,10 +123,11 @@ def export(
     out: OutOption,
     columns: SuiteColumnsOption = None,
     marks: MarksOption = None,
+    unit: UnitOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Write a suite to a file: JSONL, one sentence a line, or .txt in the notation of linguists."""
-    _export_suite(load_cli_suite(name, columns, marks), out, as_json)
+    _export_suite(load_cli_suite(name, columns, marks, unit), out, as_json)
 
 
 @app.command()
@@ -130,10 +137,11 @@ def pair(
     by: Annotated[str, typer.Option("--by", help="The tag whose values are the items.")] = "item",
     columns: SuiteColumnsOption = None,
     marks: MarksOption = None,
+    unit: UnitOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Add contrasts to a suite: every acceptable sentence of an item against every unacceptable one."""
-    _export_suite(pair_within_items(load_cli_suite(name, columns, marks), by), out, as_json)
+    _export_suite(pair_within_items(load_cli_suite(name, columns, marks, unit), by), out, as_json)
 
 
 @app.command()
@@ -147,18 +155,20 @@ def check(
     ] = "",
     columns: SuiteColumnsOption = None,
     marks: MarksOption = None,
+    unit: UnitOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Check a suite for problems: duplicates, contradictions, imbalances, too few contrasts."""
     if not 0.5 < effect < 1:
         raise SpecError(f"--effect is {effect}; expected a pair accuracy between 0.5 and 1")
-    suite = load_cli_suite(name, columns, marks)
+    suite = load_cli_suite(name, columns, marks, unit)
     findings = review(suite, effect=effect, language=language or detect_language(suite, name))
     if as_json:
         print_json(
             [{"kind": finding.kind, "message": finding.message, "ids": list(finding.ids)} for finding in findings]
         )
         return
+    print_line(f"sampling unit: {describe_suite_unit(suite)}")
     for finding in findings:
         shown = ", ".join(finding.ids[:_MAX_EXAMPLE_IDS])
         if len(finding.ids) > _MAX_EXAMPLE_IDS:
@@ -184,6 +194,7 @@ def _describe_entry(entry: CatalogEntry) -> dict[str, object]:
         "title": entry.title,
         "sentences": entry.sentences,
         "contrasts": entry.contrasts,
+        "unit": f"{entry.unit}: {entry.unit_reason}" if entry.unit_reason else entry.unit,
         "language": entry.language,
         "citation": entry.citation,
         "licence": entry.licence,
@@ -195,8 +206,13 @@ def _describe_entry(entry: CatalogEntry) -> dict[str, object]:
 
 
 def _describe_file(name: str, suite: Suite) -> dict[str, object]:
-    counts = {"sentences": len(suite.sentences), "contrasts": len(suite.contrasts)}
-    return {"id": suite.signature, "read as": name} | counts | _describe_contents(suite)
+    return {
+        "id": suite.signature,
+        "read as": name,
+        "sentences": len(suite.sentences),
+        "contrasts": len(suite.contrasts),
+        "unit": describe_suite_unit(suite),
+    } | _describe_contents(suite)
 
 
 def _describe_contents(suite: Suite) -> dict[str, object]:

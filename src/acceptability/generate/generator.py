@@ -324,7 +324,8 @@ def build_suite(name: str, rows: Iterable[GeneratedSentence]) -> Suite:
     contrasts: list[Contrast] = [
         make_contrast(row.sentence, by_id[worse]) for row in generated for worse in row.better_than
     ]
-    return Suite(name, tuple(by_id.values()), tuple(contrasts))
+    # The sentences of one paradigm share their words; what is drawn at random is the paradigm.
+    return Suite(name, tuple(by_id.values()), tuple(contrasts), unit="set")
 
 
 def _generate_file(file: ParadigmFile, state: _GenerationState) -> Iterator[list[GeneratedSentence]]:

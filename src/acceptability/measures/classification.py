@@ -22,7 +22,7 @@ from acceptability.measures.correlation import auc
 from acceptability.measures.rows import check_count, mean, require_labelled, require_number
 from acceptability.protocols import Measure
 from acceptability.specs import format_spec
-from acceptability.types import Floats, Scores, Suite, Tags, Units
+from acceptability.types import SINGLE_ROWS, Floats, Scores, Suite, Tags, Units
 
 FITTED_THRESHOLDS = ("cv", "pooled-mean", "class-midpoint")
 """The thresholds that are estimated from the scores themselves."""
@@ -316,14 +316,16 @@ class _ThresholdedMeasure(Measure):
         return format_spec(type(self).__name__, options)
 
     def resolve(self, scores: Sequence[Scores], by: str) -> Self:
-        """Return the measure with the threshold that "auto" means for scores.
+        """Return the measure with the threshold that "auto" means for scores, and with folds that keep units together.
 
         Where classifiers are compared with other models each has a threshold of another kind: "auto" then remains.
         """
-        if self.threshold != "auto":
+        if self.threshold not in ("auto", "cv"):
             return self
-        natural_thresholds = {find_natural_threshold(given) for given in scores}
         folded = replace(self, by=self.by or by)
+        if self.threshold == "cv":
+            return folded
+        natural_thresholds = {find_natural_threshold(given) for given in scores}
         return folded._choose_threshold(natural_thresholds.pop()) if len(natural_thresholds) == 1 else folded
 
     def _choose_threshold(self, natural: float | None) -> Self:
@@ -405,7 +407,7 @@ class _ThresholdedMeasure(Measure):
         """Return the fold of each row in each split, (splits, rows); None without cross-validation."""
         if self.threshold != "cv":
             return None
-        keys = _list_sampling_units(ids, tags, self.by) if self.by else ids
+        keys = ids if self.by in ("", SINGLE_ROWS) else _list_sampling_units(ids, tags, self.by)
         try:
             return np.stack([assign_folds(keys, labels, self.folds, seed) for seed in self._list_seeds()])
         except MeasureError as error:
@@ -474,7 +476,9 @@ def _list_sampling_units(ids: Sequence[str], tags: Sequence[Tags], by: str) -> l
         raise MeasureError(
             f"cannot divide the sentences into folds by {by!r}: {len(lacking)} of {len(ids)} lack that tag"
         )
-    return [row[by] for row in tags]
+    keys = [row[by] for row in tags]
+    # Units of one sentence each are the sentences: their folds must not depend on what the units are called.
+    return keys if len(set(keys)) < len(keys) else list(ids)
 
 
 def stack_predictions(units: Units) -> Floats:
@@ -504,8 +508,8 @@ class MCC(_ThresholdedMeasure):
         seed: The first seed with which "cv" shuffles sentences into folds.
         seeds: How many splits into folds are averaged, with seeds counted up from the first; 10 by default, and 1 for
             an explicit "cv".
-        by: The tag whose values are kept together in a fold; empty for single sentences. "auto" takes that of the
-            bootstrap.
+        by: The tag whose values are kept together in a fold; empty for the unit that the bootstrap resamples, which is
+            the suite's sampling unit by default, and "row" for single sentences.
     """
 
     needs = "labels"
@@ -537,7 +541,7 @@ class Accuracy(_ThresholdedMeasure):
         folds: The number of folds of "cv".
         seed: The first seed with which "cv" shuffles sentences into folds.
         seeds: How many splits into folds are averaged; 10 by default, and 1 for an explicit "cv".
-        by: The tag whose values are kept together in a fold; empty for single sentences.
+        by: The tag whose values are kept together in a fold, as for MCC.
     """
 
     needs = "labels"

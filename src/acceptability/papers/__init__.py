@@ -41,6 +41,7 @@ from acceptability.specs import (
     parse_spec,
 )
 from acceptability.stats.bootstrap import Bootstrap
+from acceptability.stats.sampling_units import parse_sampling_unit
 from acceptability.suites import find_entries, load_suite
 from acceptability.suites.catalog import is_plugin_suite
 from acceptability.suites.tables import TABLE_SUFFIXES
@@ -218,7 +219,7 @@ def adapt_progress(progress: ProgressCallback | None) -> Callable[[TrainingProgr
 
 
 _LISTS = ("suites", "models", "reductions", "measures")
-_TEXTS = ("title", "by", "region", "resample_by", "interval")
+_TEXTS = ("title", "by", "region", "resample_by", "unit", "interval")
 _NUMBERS = ("resamples", "seed")
 
 
@@ -252,14 +253,16 @@ def evaluate_study(
     file = Path(file)
     # Everything in the file is checked before anything that it names is opened.
     description = read_study(file, allow=allow)
+    by, within = parse_sampling_unit(description.get("resample_by"))
     bootstrap = Bootstrap(
         resamples=description.get("resamples", 1000),
-        by=description.get("resample_by", ""),
+        by=by,
         seed=description.get("seed", 0),
         method=description.get("interval", "percentile"),
+        within=within,
     )
     names = tuple(dict.fromkeys(description["suites"]))
-    suites = tuple(map(load_suite, names))
+    suites = tuple(load_suite(name, unit=description.get("unit")) for name in names)
     results = evaluate_suites(
         suites,
         description["models"],

@@ -565,7 +565,7 @@ def bootstrap_mcc_interval(
 ) -> Interval:
     """Return the bootstrap interval of the MCC, resampled by item."""
     columns = {"predicted": predicted.astype(np.float64), "label": labels.astype(np.float64)}
-    tags = tuple({bootstrap.by: str(item)} for item in items.tolist())
+    tags = tuple({bootstrap.by or "": str(item)} for item in items.tolist())
     return bootstrap_interval(
         cast(Measure, _MulticlassMCC()), Units(tuple(map(str, range(len(labels)))), columns, tags), bootstrap
     )

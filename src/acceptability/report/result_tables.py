@@ -18,10 +18,10 @@ from acceptability.errors import Undefined
 from acceptability.measures import load_measure
 from acceptability.measures.classification import Accuracy
 from acceptability.report.report_data import ReportData, Row, format_model_name
-from acceptability.report.terminal import format_p_value
+from acceptability.report.terminal import describe_intervals, format_p_value
 from acceptability.specs import parse_signature
 from acceptability.stats.permutation import holm, permutation_test
-from acceptability.types import Units
+from acceptability.types import SINGLE_ROWS, Units
 
 MARKS_NOTE = "Marks: different from the best (bold) by a permutation test, Holm: * p < .05, ** p < .01, *** p < .001."
 # The smallest possible p is 1/2001, which suffices for three stars.
@@ -64,8 +64,8 @@ def format_mark(p: float | None) -> str:
 def _find_resampling_tag(signature: str) -> str:
     """Return the tag that was resampled by for the interval of a result; empty for single rows."""
     # The permutation test must swap the same clusters: single rows of one item are not independent.
-    named = re.search(r"by=([^,]+),", parse_signature(signature).get("ci", "")) if signature else None
-    return "" if named is None or named[1] == "row" else named[1]
+    named = re.search(r"by=([^,/]+)[,/]", parse_signature(signature).get("ci", "")) if signature else None
+    return "" if named is None or named[1] == SINGLE_ROWS else named[1]
 
 
 def _compute_p_values(measure: str, models: Mapping[str, Sequence[Row]], by: str) -> Mapping[str, float | None]:
@@ -165,7 +165,8 @@ def _build_summary_tables(report_data: ReportData) -> Iterator[ReportTable]:
         counts = "; ".join(f"{measure}: n = {_format_counts(rows, measure)}" for measure in measures)
         has_marks = any(cell.mark for row in body for cell in row)
         reasons = [f"{format_model_name(row)}, {row['measure']}: {row['reason']}" for row in rows if row.get("reason")]
-        notes = (f"{counts}.", *([MARKS_NOTE] if has_marks else []), *reasons)
+        intervals = describe_intervals({row["signature"]: row["measure"] for row in rows if row.get("signature")})
+        notes = (f"{counts}.", *(f"{line}." for line in intervals), *([MARKS_NOTE] if has_marks else []), *reasons)
         yield ReportTable(f"summary-{suite}", suite, ("model", *measures), body, notes)
 
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.table import Table
 from rich.text import Text
 
 from acceptability.api.comparison import Comparison, ScoreCorrelation
 from acceptability.api.significance.equivalence import ModelEquivalence
-from acceptability.errors import escape_control_chars
+from acceptability.errors import AcceptabilityError, escape_control_chars
+from acceptability.measures import load_measure
 from acceptability.papers.cells import Cell
-from acceptability.types import Result
+from acceptability.specs import parse_signature
+from acceptability.stats.sampling_units import name_sampling_units
+from acceptability.types import SINGLE_ROWS, Result
 
 
 def build_result_table(results: Sequence[Result], title: str | None = None) -> Table:
@@ -176,12 +179,67 @@ def add_row(table: Table, *cells: str) -> None:
 
 
 def collect_footnotes(results: Sequence[Result]) -> list[str]:
-    """Return the lines below a table of results: reasons of undefined values, notes, and signatures."""
+    """Return the lines below a table: what the intervals are, reasons of undefined values, notes, and signatures."""
     reasons = [f"{result.measure} {result.group or 'all'}: {result.reason}" for result in results if result.reason]
     notes = [f"{result.measure} {result.group or 'all'}: {note}" for result in results for note in result.notes]
     # The signatures of groups differ from that of the whole only in the group.
-    signatures = [result.signature for result in results if not result.group]
-    return list(dict.fromkeys([*reasons, *notes, *signatures]))
+    signatures = {result.signature: result.measure for result in results if not result.group}
+    return list(dict.fromkeys([*describe_intervals(signatures), *reasons, *notes, *signatures]))
+
+
+_INTERVAL_METHODS = {"percentile": "percentile bootstrap", "bca": "BCa bootstrap"}
+
+
+def describe_intervals(signatures: Mapping[str, str]) -> list[str]:
+    """Return a line for each kind of interval behind some results, with the results if they differ in it.
+
+    Args:
+        signatures: From the signatures of results to what each is of, such as its measure.
+
+    >>> describe_intervals({"MCC()|n:527|ci:percentile(0.95,resamples=1000,by=row,seed=0)": "MCC()"})
+    ['95 % intervals: percentile bootstrap over 527 single rows']
+    """
+    about: dict[str, list[str]] = {}
+    for signature, name in signatures.items():
+        if line := _describe_interval(parse_signature(signature)):
+            about.setdefault(line, []).append(name)
+    if len(about) < 2:
+        return list(about)
+    return [f"{line} ({', '.join(dict.fromkeys(names))})" for line, names in about.items()]
+
+
+def _describe_interval(fields: Mapping[str, str]) -> str:
+    """Return what an interval is, from the fields of a result's signature; empty if there is none."""
+    method, bracket, options = fields.get("ci", "").removeprefix("paired ").partition("(")
+    if not bracket:
+        return ""
+    level, _, rest = options.removesuffix(")").partition(",")
+    settings = dict(part.partition("=")[::2] for part in rest.split(","))
+    unit, _, within = settings.get("by", SINGLE_ROWS).partition("/")
+    tag = "" if unit == SINGLE_ROWS else unit
+    # A result of the version before has no number of units.
+    count = fields.get("units" if tag else "n", "")
+    if count.isdecimal():
+        over = name_sampling_units(tag, int(count), of_contrasts=_counts_contrasts(fields["measure"]))
+    else:
+        over = f"the values of {tag!r}"
+    if within:
+        over += ", and within each over " + ("single rows" if within == SINGLE_ROWS else f"the values of {within!r}")
+    if method == "fisher-z":
+        kind = f"Fisher's z, {'jackknife' if tag else 'assuming independence of'}"
+        return f"{float(level) * 100:g} % intervals: {kind} {'over ' * bool(tag)}{over}"
+    return f"{float(level) * 100:g} % intervals: {_INTERVAL_METHODS.get(method, method)} over {over}"
+
+
+def _counts_contrasts(measure: str) -> bool:
+    """Return whether the rows of a result are contrasts."""
+    if measure.startswith(("correlate(", "fit_morcela(")):
+        return "gaps" in measure
+    try:
+        return "contrasts" in load_measure(measure).needs
+    # A measure of a plug-in that is no longer installed.
+    except AcceptabilityError:
+        return False
 
 
 def format_number(value: float | None) -> str:

@@ -53,6 +53,7 @@ _MODULES = {
     "benjamini_hochberg": "permutation",
     "correlate": "hypothesis_tests",
     "correlation_matrix": "hypothesis_tests",
+    "correlate_clustered": "clustered_correlation",
     "compare_correlations": "hypothesis_tests",
     "williams_steiger_test": "hypothesis_tests",
     "logistic_regression": "regression",
@@ -89,6 +90,7 @@ if TYPE_CHECKING:
         bootstrap_macro_interval,
         clopper_pearson,
     )
+    from acceptability.stats.clustered_correlation import correlate_clustered
     from acceptability.stats.effect_sizes import cohen_d, cohen_d_paired, partial_eta_squared, rank_biserial
     from acceptability.stats.equivalence_tests import equivalence_of_means, equivalence_of_proportions
     from acceptability.stats.hypothesis_tests import (
@@ -130,6 +132,7 @@ __all__ = [
     "cohen_d_paired",
     "compare_correlations",
     "correlate",
+    "correlate_clustered",
     "correlation_matrix",
     "critical_count",
     "dummies",

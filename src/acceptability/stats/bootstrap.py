@@ -36,7 +36,7 @@ from acceptability.stats.resampling import (
     nest_rows,
     sum_by_cluster,
 )
-from acceptability.types import Floats, Units
+from acceptability.types import SINGLE_ROWS, Floats, Units
 
 INTERVAL_METHODS = ("percentile", "bca")
 
@@ -62,7 +62,8 @@ class Bootstrap:
     Args:
         resamples: The number of resamples; 0 for no intervals.
         level: The confidence level.
-        by: The tag whose values are resampled whole (cluster bootstrap); empty to resample single rows.
+        by: The tag whose values are resampled whole (cluster bootstrap); empty, or "row", to resample single rows. None
+            is the sampling unit of the suite; where there are rows but no suite, it is single rows.
         method: "percentile", or "bca", which corrects for bias and skewness.
         within: A tag, or "row": the two-level bootstrap, which resamples the values of ``by``, and inside each drawn
             one the values of this tag, or single rows. Empty for one level.
@@ -70,7 +71,7 @@ class Bootstrap:
 
     resamples: int = 1000
     level: float = 0.95
-    by: str = ""
+    by: str | None = None
     seed: int = 0
     method: str = "percentile"
     within: str = ""
@@ -86,6 +87,8 @@ class Bootstrap:
             raise MeasureError(f"seed is {self.seed}; expected a whole number from 0")
         if self.method not in INTERVAL_METHODS:
             raise MeasureError(f"the interval is {self.method!r}; expected {' or '.join(INTERVAL_METHODS)}")
+        if self.by == SINGLE_ROWS:
+            object.__setattr__(self, "by", "")
         if self.within and not self.by:
             raise MeasureError(
                 f"within={self.within!r} resamples inside each value of a tag: name it, as by='paradigm'"
@@ -99,7 +102,7 @@ class Bootstrap:
         """All settings, for the signature of a result."""
         if not self.resamples:
             return "none"
-        unit = f"{self.by}/{self.within}" if self.within else self.by or "row"
+        unit = f"{self.by}/{self.within}" if self.within else self.by or SINGLE_ROWS
         return f"{self.method}({self.level:g},resamples={self.resamples},by={unit},seed={self.seed})"
 
 
@@ -116,8 +119,9 @@ def parse_bootstrap(signature: str) -> Bootstrap:
     >>> parse_bootstrap("percentile(0.95,resamples=1000,by=paradigm/item,seed=0)").within
     'item'
     """
+    # Never None, the unit of the suite: a signature says what was resampled.
     if signature == "none":
-        return Bootstrap(resamples=0)
+        return Bootstrap(resamples=0, by="")
     match = _SIGNED_BOOTSTRAP.match(signature)
     if match is None:
         raise MeasureError(f"{signature!r} is no bootstrap: expected METHOD(LEVEL,resamples=N,by=UNIT,seed=N)")
@@ -125,7 +129,7 @@ def parse_bootstrap(signature: str) -> Bootstrap:
     return Bootstrap(
         resamples=int(match["resamples"]),
         level=float(match["level"]),
-        by="" if by == "row" else by,
+        by=by,
         seed=int(match["seed"]),
         method=match["method"],
         within=within,
@@ -241,7 +245,7 @@ def _build_mean_stratum(column: Floats, units: Units, bootstrap: Bootstrap) -> _
     n = len(sums)
 
     def resample_nested(generator: np.random.Generator) -> Floats:
-        nested = nest_rows(units, bootstrap.by, bootstrap.within)
+        nested = nest_rows(units, bootstrap.by or "", bootstrap.within)
         part_sums, part_counts = np.bincount(nested.part_of_row, column), np.bincount(nested.part_of_row)
         return np.array(
             [part_sums[drawn].sum() / part_counts[drawn].sum() for drawn in nested.draw(bootstrap.resamples, generator)]
@@ -282,7 +286,7 @@ def _build_resampled_stratum(units: Units, bootstrap: Bootstrap, value_of: Calla
         return evaluate(np.concatenate([clusters[index] for index in indices]) if bootstrap.by else indices)
 
     def resample_nested(generator: np.random.Generator) -> Floats:
-        nested = nest_rows(units, bootstrap.by, bootstrap.within)
+        nested = nest_rows(units, bootstrap.by or "", bootstrap.within)
         parts = nested.list_parts()
         return np.array(
             [
@@ -333,7 +337,7 @@ def _build_refitted_stratum(
     n = len(names)
 
     def resample_nested(generator: np.random.Generator) -> Floats:
-        nested = nest_rows(units, bootstrap.by, bootstrap.within)
+        nested = nest_rows(units, bootstrap.by or "", bootstrap.within)
         part_count = int(nested.sizes.sum())
         return np.array(
             [
@@ -377,7 +381,7 @@ def _combine_groups(
     return _combine_strata([group_stratum], bootstrap, _take_only)
 
 
-def _are_sampled(groups: Sequence[Units], by: str) -> bool:
+def _are_sampled(groups: Sequence[Units], by: str | None) -> bool:
     """Return whether each group is one sampling unit, so that the groups are what is sampled."""
     keys = [set(get_cluster_keys(units, by)) for units in groups] if by else []
     return bool(keys) and all(len(values) == 1 for values in keys) and len(set().union(*keys)) == len(keys)

@@ -100,7 +100,7 @@ class ComparisonDesign:
         for name, least in (("items", 1), ("paradigms", 1), ("seeds", 1), ("models", 2)):
             if getattr(self, name) < least:
                 raise MeasureError(f"{name} is {getattr(self, name)}; expected a whole number from {least}")
-        if not (0 < self.accuracy < 1 and 0 <= self.difference and self.accuracy + self.difference < 1):
+        if not (0 < self.accuracy < 1 and self.difference >= 0 and self.accuracy + self.difference < 1):
             raise MeasureError(
                 f"an accuracy of {self.accuracy:g} and {self.difference:g} more: expected both models between 0 and 1"
             )

@@ -22,7 +22,7 @@ UnitIndices = NDArray[np.int64]
 _MAX_INDICES = 2_000_000
 
 
-def cluster_rows(units: Units, by: str) -> list[UnitIndices]:
+def cluster_rows(units: Units, by: str | None) -> list[UnitIndices]:
     """Return the row indices of each sampling unit: of each cluster that shares a value of the tag, or of each row."""
     if not by:
         return list(np.arange(len(units))[:, None])
@@ -37,12 +37,12 @@ def get_cluster_keys(units: Units, by: str) -> list[str]:
     return keys
 
 
-def count_sampling_units(units: Units, by: str) -> int:
+def count_sampling_units(units: Units, by: str | None) -> int:
     """Return the number of sampling units: of rows, or of values of a tag."""
     return len(set(get_cluster_keys(units, by))) if by else len(units)
 
 
-def sum_by_cluster(column: Floats, units: Units, by: str) -> tuple[Floats, Floats]:
+def sum_by_cluster(column: Floats, units: Units, by: str | None) -> tuple[Floats, Floats]:
     """Return the sum of a column and the number of rows, for each sampling unit."""
     if not by:
         return column, np.ones(len(column))

@@ -266,6 +266,8 @@ def _write_suite(path: Path, suite: Suite) -> None:
         "better": [index_of[contrast.better] for contrast in suite.contrasts],
         "worse": [index_of[contrast.worse] for contrast in suite.contrasts],
         "contrast_tags": _to_columns([contrast.tags for contrast in suite.contrasts]),
+        "unit": suite.unit,
+        "derived_tags": list(suite.derived_tags),
     }
     # Tags repeat themselves: of BLiMP's size, 44 MB shrink to 2.4 MB. The time is left out, so that the same suite
     # gives the same file.
@@ -373,7 +375,9 @@ def _read_suite(folder: Path, file: str) -> Suite:
             Contrast(ids[better], ids[worse], own)
             for better, worse, own in zip(content["better"], content["worse"], contrast_tags, strict=True)
         ]
-        return Suite(content["name"], tuple(sentences), tuple(contrasts))
+        # The version before saved no sampling unit.
+        unit, derived = str(content.get("unit", "")), tuple(map(str, content.get("derived_tags", ())))
+        return Suite(content["name"], tuple(sentences), tuple(contrasts), unit=unit, derived_tags=derived)
     # Whatever a damaged file holds in the place of a suite.
     except (*_DAMAGE_ERRORS, RecursionError) as error:
         raise StoreError(

@@ -30,7 +30,7 @@ from acceptability.suites.tables import (
     read_table,
     write_jsonl,
 )
-from acceptability.types import Contrast, Sentence, Span, Suite, Tags, make_contrast
+from acceptability.types import SINGLE_ROWS, Contrast, Sentence, Span, Suite, Tags, make_contrast
 
 _log = logging.getLogger(__name__)
 
@@ -49,7 +49,11 @@ __all__ = [
 
 
 def load_suite(
-    name: str, *, columns: Mapping[str, str] | None = None, marks: Mapping[str, int | None] | None = None
+    name: str,
+    *,
+    columns: Mapping[str, str] | None = None,
+    marks: Mapping[str, int | None] | None = None,
+    unit: str | None = None,
 ) -> Suite:
     """Return a suite from the catalog, from a user's file, or from a data set of the Hub.
 
@@ -60,11 +64,22 @@ def load_suite(
         name: A name in the catalog, the path of a file, or ``hf:OWNER/NAME``.
         columns: For a table, the names of its columns by their meaning: ``{"text": "Sentence"}``.
         marks: For a .txt file of examples, the labels of marks where they differ from CoLA's: ``{"?": 1}``.
+        unit: The sampling unit, see ``Suite``: a tag, ``paradigm/item`` for two levels, or ``row``. By default that of
+            the catalog or of the file; a table that declares none has its tag ``set``, or else ``item``, if all of its
+            sentences and contrasts have it, and otherwise single rows.
 
     >>> suite = load_suite("starter")
-    >>> suite.contrasts[0].better in suite.by_id
-    True
+    >>> suite.contrasts[0].better in suite.by_id, suite.unit
+    (True, 'item')
+    >>> load_suite("starter", unit="phenomenon")
+    Suite('starter', 838 sentences, 383 contrasts, unit='phenomenon')
     """
+    suite = _open_suite(name, columns, marks)
+    return suite if unit is None else replace(suite, unit=unit)
+
+
+def _open_suite(name: str, columns: Mapping[str, str] | None, marks: Mapping[str, int | None] | None) -> Suite:
+    """Return a suite with the sampling unit that it declares."""
     if marks and not name.lower().endswith(".txt"):
         raise SuiteError(f"marks are for a .txt file of examples, which {name!r} is not")
     # Endings come before the catalog: no catalog name has one, and a path need not exist for the right error message.
@@ -124,7 +139,7 @@ def write_suite(suite: Suite, path: Path) -> None:
 def _read_entry(entry: CatalogEntry) -> Suite:
     reader = registry.find("reader", entry.reader)
     suite: Suite = reader(entry, read_contents(entry))
-    return suite
+    return replace(suite, unit=entry.unit) if entry.unit not in ("", SINGLE_ROWS, suite.unit) else suite
 
 
 def _merge_suites(name: str, suites: list[Suite]) -> Suite:
@@ -138,13 +153,18 @@ def _merge_suites(name: str, suites: list[Suite]) -> Suite:
         for suite in suites
         for contrast in suite.contrasts
     )
-    merged = Suite(name, tuple(tagged), tuple(contrasts))
+    units, derived_tags = {suite.unit for suite in suites}, {tag for suite in suites for tag in suite.derived_tags}
+    # Values of different tags cannot be compared: without a common unit, single rows are resampled, as is said below.
+    unit = units.pop() if len(units) == 1 else ""
+    merged = Suite(name, tuple(tagged), tuple(contrasts), unit=unit, derived_tags=tuple(sorted(derived_tags)))
     # Merged suites often share sentences (CoLA's analysis set repeats its development sets), which then count twice.
     repeated = len(merged.sentences) - len({sentence.text for sentence in merged.sentences})
     names = ", ".join(suite.name for suite in suites)
     _log.warning(
         "%s means %d suites together (%s); %d of their texts repeat others", name, len(suites), names, repeated
     )
+    if units:
+        _log.warning("%s: the suites have different sampling units, so that single rows are resampled", name)
     return merged
 
 
@@ -158,7 +178,7 @@ def _select_below(name: str, suite: Suite) -> Suite:
         raise unknown_suite_error(name)
     ids = {sentence.id for sentence in selected}
     contrasts = (contrast for contrast in suite.contrasts if contrast.better in ids and contrast.worse in ids)
-    return Suite(name, selected, tuple(contrasts))
+    return replace(suite, name=name, sentences=selected, contrasts=tuple(contrasts))
 
 
 def pair_within_items(suite: Suite, by: str = "item") -> Suite:
@@ -197,7 +217,10 @@ def pair_within_items(suite: Suite, by: str = "item") -> Suite:
     all_contrasts: dict[tuple[str, str], Contrast] = {
         (contrast.better, contrast.worse): contrast for contrast in new_contrasts
     } | existing_contrasts
-    return Suite(suite.name, suite.sentences, tuple(all_contrasts.values()))
+    # Contrasts of one item share sentences, so that they are not independent of each other.
+    rows: list[Sentence | Contrast] = [*suite.sentences, *all_contrasts.values()]
+    unit = suite.unit or (by if all(by in row.tags for row in rows) else "")
+    return replace(suite, contrasts=tuple(all_contrasts.values()), unit=unit)
 
 
 # The tags that may identify an item, the first that a sentence has. "set" is unique within a suite; "item" and
@@ -226,7 +249,7 @@ def add_minimal_pairs(suite: Suite, factors: Sequence[str]) -> Suite:
         if tag and sentence.label is not None and all(factor in sentence.tags for factor in factors):
             items.setdefault(f"{tag}={sentence.tags[tag]}", []).append(sentence)
     added = [pair for members in items.values() for pair in _find_minimal_pairs(members, factors)]
-    return Suite(suite.name, suite.sentences, (*suite.contrasts, *added))
+    return replace(suite, contrasts=(*suite.contrasts, *added))
 
 
 def _find_minimal_pairs(members: Sequence[Sentence], factors: Sequence[str]) -> list[Contrast]:
@@ -238,6 +261,48 @@ def _find_minimal_pairs(members: Sequence[Sentence], factors: Sequence[str]) -> 
             plain = make_contrast(better, worse)
             minimal_contrasts.append(Contrast(plain.better, plain.worse, {**plain.tags, VARIED_TAG: varied[0]}))
     return minimal_contrasts
+
+
+def add_group_tag(suite: Suite, tag: str, groups: Iterable[Iterable[str]]) -> Suite:
+    """Return the suite with a derived tag that sentences share if groups connect them, directly or through others.
+
+    Contrasts get it from their sentences. Its value is the first id in the suite's order.
+
+    Args:
+        tag: The name of the tag.
+        groups: Ids of sentences that belong together; a sentence in no group is one by itself.
+
+    >>> letters = Suite("s", tuple(Sentence(name, name) for name in "abcd"))
+    >>> linked = add_group_tag(letters, "set", [["a", "c"], ["c", "d"]])
+    >>> [sentence.tags["set"] for sentence in linked.sentences]
+    ['a', 'b', 'a', 'a']
+    """
+    order = {sentence.id: index for index, sentence in enumerate(suite.sentences)}
+    leader = {name: name for name in order}
+
+    def find_leader(name: str) -> str:
+        while leader[name] != name:
+            # Halves the way for the next search.
+            leader[name] = leader[leader[name]]
+            name = leader[name]
+        return name
+
+    for group in groups:
+        leaders = sorted(map(find_leader, group), key=order.__getitem__)
+        leader.update(dict.fromkeys(leaders, leaders[0]) if leaders else {})
+    sentences = {
+        sentence.id: replace(sentence, tags={**sentence.tags, tag: find_leader(sentence.id)})
+        for sentence in suite.sentences
+    }
+    contrasts = (
+        replace(contrast, tags={**contrast.tags, tag: find_leader(contrast.better)}) for contrast in suite.contrasts
+    )
+    return replace(
+        suite,
+        sentences=tuple(sentences.values()),
+        contrasts=tuple(contrasts),
+        derived_tags=(*suite.derived_tags, tag),
+    )
 
 
 MinimalPair = tuple[Sentence, Sentence]

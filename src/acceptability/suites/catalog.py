@@ -36,6 +36,8 @@ class CatalogEntry:
         folder: The folder of its files below ``ACCEPTABILITY_DATA``; empty for a suite inside the package.
         source: The URL, at a fixed commit, to which the files' upstream paths are appended.
         sentences, contrasts: Their numbers, which a test compares with the data.
+        unit: The sampling unit, see ``Suite``: a tag, or "row" for single rows; empty if the reader declares it.
+        unit_reason: Why it is this unit.
         files: The sha256 of the uncompressed content of each file, by its path in the folder.
         upstream: The upstream path of a file if it differs; ``ARCHIVE.zip!member`` for a file
             inside an archive, and empty for a file that cannot be downloaded.
@@ -55,6 +57,8 @@ class CatalogEntry:
     files: Mapping[str, str]
     upstream: Mapping[str, str]
     quirks: tuple[str, ...]
+    unit: str = ""
+    unit_reason: str = ""
 
 
 @cache

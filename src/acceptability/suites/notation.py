@@ -76,7 +76,8 @@ def read_notation(path: Path, *, marks: Mapping[str, int | None] | None = None) 
         contrasts += _find_contrasts(labelled)
     if not sentences:
         raise SuiteError(f"{where} has no examples")
-    return Suite(path.stem, tuple(sentences), tuple(contrasts))
+    # The variants of one example share its words.
+    return Suite(path.stem, tuple(sentences), tuple(contrasts), unit="item")
 
 
 def read_marks(text: str) -> dict[str, int | None]:

@@ -24,14 +24,14 @@ import json
 import logging
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from acceptability.errors import MissingExtra, SuiteError, first_error_line, suggest_name
 from acceptability.text.io import parse_number, read_content, read_delimited, read_lines
-from acceptability.types import Contrast, Sentence, Span, Suite, make_contrast
+from acceptability.types import SINGLE_ROWS, Contrast, Sentence, Span, Suite, Tags, make_contrast
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet")
 TEXT_COLUMNS = ("text", "sentence")
@@ -50,7 +50,14 @@ _ALIASES = {
     "regions": ("regions",),
     "tags": ("tags",),
     "better_than": ("better_than",),
+    "contrast_tags": ("contrast_tags",),
 }
+
+# The tags that hold items by convention. "set" is unique within a suite; numbers of items may repeat.
+_UNIT_TAGS = ("set", "item")
+
+# The only key of a first line that declares something about the whole suite.
+_DECLARATION = "suite"
 
 _PAIR_COLUMNS = ("good", "bad", "rating_good", "rating_bad")
 
@@ -75,32 +82,88 @@ def is_table_file(name: str) -> bool:
 
 
 def read_table(path: Path, *, columns: Mapping[str, str]) -> Suite:
-    """Return the suite in a file.
+    """Return the suite in a file; its sampling unit is the one that the file declares, or else that of `infer_unit`.
 
     Args:
         columns: The file's column names by their meaning, such as ``{"text": "Sentence"}``.
     """
     header, rows = (None if columns else _read_headerless_pairs(path)) or read_rows(path)
-    return build_suite_from_rows(path.stem, str(path), header, rows, columns)
+    rows = list(rows)
+    declared = _pop_declaration(rows, str(path)) if path.suffix.lower() == ".jsonl" else None
+    if not declared:
+        return build_suite_from_rows(path.stem, str(path), header, rows, columns)
+    header = list(dict.fromkeys(name for _, row in rows for name in row))
+    suite = build_suite_from_rows(path.stem, str(path), header, rows, columns)
+    return replace(suite, unit=declared.unit, derived_tags=declared.derived_tags)
+
+
+@dataclass(frozen=True)
+class _Declaration:
+    """What the first line of a JSONL file declares about the whole suite."""
+
+    unit: str = ""
+    derived_tags: tuple[str, ...] = ()
+
+
+def _pop_declaration(rows: list[tuple[int, TableRow]], where: str) -> _Declaration | None:
+    """Remove the first row if it declares something about the whole suite, and return what it declares."""
+    if not rows or list(rows[0][1]) != [_DECLARATION]:
+        return None
+    _, first = rows.pop(0)
+    match first[_DECLARATION]:
+        case {"unit": str(unit), **others} if (
+            isinstance(derived := others.pop("derived_tags", []), list) and not others
+        ):
+            return _Declaration(unit, tuple(map(str, derived)))
+    raise SuiteError(
+        f"{where}, line 1: {first[_DECLARATION]!r}; expected "
+        '{"suite": {"unit": "TAG"}}, if wanted with "derived_tags": ["TAG"]'
+    )
+
+
+def infer_unit(sentences: Sequence[Sentence], contrasts: Sequence[Contrast]) -> str:
+    """Return the sampling unit of a suite that declares none: ``set``, or else ``item``, if all rows have that tag.
+
+    >>> infer_unit([Sentence("a", "Cats sleep.", tags={"item": "1"})], [])
+    'item'
+    """
+    rows: list[Sentence | Contrast] = [*sentences, *contrasts]
+    return next((tag for tag in _UNIT_TAGS if all(tag in row.tags for row in rows)), "")
 
 
 def write_jsonl(suite: Suite, path: Path) -> None:
-    """Write a suite in our own JSONL format, one sentence per line."""
-    worse_ids: dict[str, list[str]] = {}
+    """Write a suite in our own JSONL format, one sentence per line.
+
+    What a reader could not infer, the sampling unit and which tags are derived, stands in a first line of its own:
+    ``{"suite": {"unit": "type_pair", "derived_tags": ["type_pair"]}}``.
+    """
+    contrasts: dict[str, list[Contrast]] = {}
     for contrast in suite.contrasts:
-        worse_ids.setdefault(contrast.better, []).append(contrast.worse)
+        contrasts.setdefault(contrast.better, []).append(contrast)
     with path.open("w", encoding="utf-8", newline="\n") as out:
+        if suite.derived_tags or suite.unit != infer_unit(suite.sentences, suite.contrasts):
+            declared = {"unit": suite.unit or SINGLE_ROWS, "derived_tags": suite.derived_tags}
+            out.write(json.dumps({_DECLARATION: declared}, ensure_ascii=False) + "\n")
         for sentence in suite.sentences:
-            row = {
+            row: dict[str, object] = {
                 "id": sentence.id,
                 "text": sentence.text,
                 "label": sentence.label,
                 "rating": sentence.rating,
                 "regions": dict(sentence.regions),
                 "tags": dict(sentence.tags),
-                "better_than": worse_ids.get(sentence.id, []),
+                "better_than": [contrast.worse for contrast in contrasts.get(sentence.id, [])],
             }
+            own_tags = [_find_own_tags(suite, contrast) for contrast in contrasts.get(sentence.id, [])]
+            if any(own_tags):
+                row["contrast_tags"] = own_tags
             out.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+def _find_own_tags(suite: Suite, contrast: Contrast) -> dict[str, str]:
+    """Return the tags of a contrast that do not follow from those of its sentences."""
+    shared = make_contrast(suite.by_id[contrast.better], suite.by_id[contrast.worse]).tags
+    return {name: value for name, value in contrast.tags.items() if shared.get(name) != value}
 
 
 def read_rows(path: Path) -> tuple[list[str], Iterable[tuple[int, TableRow]]]:
@@ -179,7 +242,7 @@ class _SuiteBuilder:
     where: str
     sentences: dict[str, Sentence] = field(default_factory=dict)
     line_of: dict[str, int] = field(default_factory=dict)
-    better_than: list[tuple[str, str, int]] = field(default_factory=list)
+    better_than: list[tuple[str, str, int, Tags]] = field(default_factory=list)
 
     def add(self, sentence: Sentence, line: int) -> Sentence:
         if sentence.id in self.sentences:
@@ -196,15 +259,17 @@ class _SuiteBuilder:
             raise SuiteError(f"{self.where} has no rows")
         # Contrasts are built last, since a sentence may be better than one in a later line.
         contrasts = tuple(self._build_contrast(*row) for row in self.better_than)
-        return Suite(self.name, tuple(self.sentences.values()), contrasts)
+        sentences = tuple(self.sentences.values())
+        return Suite(self.name, sentences, contrasts, unit=infer_unit(sentences, contrasts))
 
-    def _build_contrast(self, better: str, worse: str, line: int) -> Contrast:
+    def _build_contrast(self, better: str, worse: str, line: int, own_tags: Tags) -> Contrast:
         if worse not in self.sentences:
             raise SuiteError(
                 f"{self.where}, line {line}: {better!r} is better than {worse!r}, "
                 "but the file has no sentence of that id"
             )
-        return make_contrast(self.sentences[better], self.sentences[worse])
+        contrast = make_contrast(self.sentences[better], self.sentences[worse])
+        return replace(contrast, tags={**contrast.tags, **own_tags}) if own_tags else contrast
 
 
 def _match_columns(header: list[str], named: Mapping[str, str], where: str) -> dict[str, str]:
@@ -269,7 +334,7 @@ def _add_row(builder: _SuiteBuilder, row: TableRow, column_of: Mapping[str, str]
         )
         builder.add(good, line)
         builder.add(bad, line)
-        builder.better_than.append((good.id, bad.id, line))
+        builder.better_than.append((good.id, bad.id, line, {}))
         return
     tags_cell = row.get(column_of["tags"]) if "tags" in column_of else None
     sentence = Sentence(
@@ -281,8 +346,9 @@ def _add_row(builder: _SuiteBuilder, row: TableRow, column_of: Mapping[str, str]
         tags=tags | (_parse_tags(tags_cell) if not _is_empty(tags_cell) else {}),
     )
     builder.add(sentence, line)
-    for worse in _parse_ids(row.get(column_of.get("better_than", ""))):
-        builder.better_than.append((sentence.id, worse, line))
+    worse_ids = _parse_ids(row.get(column_of.get("better_than", "")))
+    own_tags = _parse_contrast_tags(row.get(column_of.get("contrast_tags", "")), len(worse_ids))
+    builder.better_than += [(sentence.id, worse, line, own) for worse, own in zip(worse_ids, own_tags, strict=True)]
 
 
 def _is_empty(cell: CellValue) -> bool:
@@ -337,6 +403,15 @@ def _parse_tags(cell: CellValue) -> dict[str, str]:
     if not isinstance(cell, dict):
         raise SuiteError(f'tags are {cell!r}; expected {{"name": "value"}}')
     return {str(name): _to_string(value) for name, value in cell.items()}
+
+
+def _parse_contrast_tags(cell: CellValue, count: int) -> list[dict[str, str]]:
+    """Return the tags of a contrast for each id in ``better_than``."""
+    if _is_empty(cell):
+        return [{} for _ in range(count)]
+    if not isinstance(cell, list) or len(cell) != count:
+        raise SuiteError(f"contrast_tags are {cell!r}; expected a list of {count} objects, one for each in better_than")
+    return [_parse_tags(tags) for tags in cell]
 
 
 def _parse_ids(cell: CellValue) -> list[str]:

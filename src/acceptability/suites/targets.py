@@ -88,7 +88,10 @@ def add_targets(suite: Suite, *, side: str = "left") -> tuple[Suite, tuple[Exclu
         contrasts.append(Contrast(members[0].id, members[1].id, tags))
     if not contrasts:
         raise SuiteError(f"suite {suite.name!r}: {_explain_no_targets(excluded)}")
-    return Suite(f"{suite.name}+targets({side})", tuple(sentences), tuple(contrasts)), tuple(excluded)
+    targeted = replace(
+        suite, name=f"{suite.name}+targets({side})", sentences=tuple(sentences), contrasts=tuple(contrasts)
+    )
+    return targeted, tuple(excluded)
 
 
 def _exclude_fragment(better: Sentence, worse: Sentence, contrast: Contrast) -> Exclusion | None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from acceptability import __version__
 from acceptability.api.comparison import align_rows, label_scores
-from acceptability.api.evaluation import resolve_measures, sign_refit
+from acceptability.api.evaluation import choose_resampling, resolve_measures, sign_refit
 from acceptability.api.scoring import as_suite
 from acceptability.errors import MeasureError, Undefined
 from acceptability.protocols import Measure
@@ -27,7 +27,7 @@ from acceptability.stats.equivalence_tests import (
     equivalence_of_resamples,
 )
 from acceptability.stats.resampling import count_sampling_units, get_cluster_keys
-from acceptability.types import Scores, Suite, Units, restrict_to_scored
+from acceptability.types import SINGLE_ROWS, Scores, Suite, Units, restrict_to_scored
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,8 @@ def equivalence(
         measures: Measures or their specs; by default those that apply to the suite.
         margin: The smallest difference that matters, in units of the measure: .02 is two points of accuracy.
         alpha: The significance level; the interval has the level 1 − 2 alpha.
-        bootstrap: The resampling unit (``by``) of all tests, and the resamples and seed of bootstrap tests.
+        bootstrap: The sampling unit (``by``) of all tests, by default that of the suite, and the resamples and seed of
+            bootstrap tests.
 
     >>> from acceptability import Contrast, Sentence
     >>> ids = [f"{i}{mark}" for i in range(200) for mark in "ab"]
@@ -103,30 +104,31 @@ def equivalence(
     >>> test.difference, test.verdict, test.method
     (0.005, 'equivalent', 'score test of paired proportions (Tango 1998)')
     """
-    suite, resampling = restrict_to_scored(as_suite(suite), scores), bootstrap or Bootstrap()
+    suite = restrict_to_scored(as_suite(suite), scores)
     if len(scores) < 2:
         raise MeasureError(f"a test of equivalence needs the scores of two models; there are {len(scores)}")
-    return [
-        _test_models(
-            suite, measure.resolve([scores[0], other], resampling.by), (scores[0], other), margin, alpha, resampling
-        )
-        for measure in resolve_measures(suite, measures, by=None, resample_by=resampling.by)
-        for other in scores[1:]
-    ]
+    tests = []
+    for measure in resolve_measures(suite, measures, by=None, bootstrap=bootstrap):
+        resampling, unit_notes = choose_resampling(suite, measure, bootstrap)
+        for other in scores[1:]:
+            pair = scores[0], other
+            resolved = measure.resolve(pair, resampling.by or "")
+            test = _test_models(suite, resolved, pair, (margin, alpha), resampling)
+            tests.append(replace(test, notes=(*test.notes, *unit_notes)))
+    return tests
 
 
 def _test_models(
     suite: Suite,
     measure: Measure,
     models: tuple[Scores, Scores],
-    margin: float,
-    alpha: float,
+    margin_and_alpha: tuple[float, float],
     resampling: Bootstrap,
 ) -> ModelEquivalence:
-    first, second = models
+    (first, second), (margin, alpha) = models, margin_and_alpha
     notes = tuple(dict.fromkeys((*first.notes, *second.notes)))
     names = repr(measure), suite.name, label_scores(first), label_scores(second), margin, alpha
-    unit = resampling.by or "row"
+    unit = resampling.by or SINGLE_ROWS
     try:
         units_first, units_second, shared = align_rows(measure.units(suite, first), measure.units(suite, second))
         n = count_sampling_units(units_first, resampling.by)
@@ -191,6 +193,6 @@ def _sign_fields(
         "suite": suite.signature,
         "model": f"{first.signature or first.model} minus {second.signature or second.model}",
         "ci": ci if method == PERCENTILE else f"test inverted({ci_level})",
-        "test": f"tost(margin={margin:g},alpha={alpha:g},by={resampling.by or 'row'},{method})",
+        "test": f"tost(margin={margin:g},alpha={alpha:g},by={resampling.by or SINGLE_ROWS},{method})",
         "acceptability": __version__,
     }

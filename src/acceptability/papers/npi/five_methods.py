@@ -23,6 +23,7 @@ from acceptability.probing import BAG_OF_WORDS, ProbeScore, find_factors, probe
 from acceptability.probing.design import ALL_SENTENCES
 from acceptability.protocols import Measure
 from acceptability.stats.bootstrap import Bootstrap
+from acceptability.stats.sampling_units import resolve_sampling_unit
 from acceptability.suites import add_minimal_pairs
 from acceptability.types import Result, Scores, Suite
 
@@ -154,7 +155,7 @@ def _evaluate_model(
     # ``score`` chooses a reduction by the kind of the model, which tells classifiers from language models.
     is_classifier = find_natural_threshold(scores) is not None
     # Log-odds have a natural threshold. The scores of a language model need one that is fitted, on the other folds.
-    boolean = MCC().resolve([scores], plan.bootstrap.by)
+    boolean = MCC().resolve([scores], resolve_sampling_unit(plan.bootstrap, plan.suite).by or "")
     yield from _measure_cells(plan, plan.suite, scores, boolean, "Boolean")
     yield from compute_absolute_cells(plan, scores, boolean)
     yield from _measure_cells(plan, plan.suite, scores, GradientPair(), "gradient pair")

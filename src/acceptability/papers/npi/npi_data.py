@@ -116,13 +116,13 @@ def make_minimal_pairs(suite: Suite) -> Suite:
     contrasts = add_minimal_pairs(replace(suite, contrasts=()), FACTORS).contrasts
     if not contrasts:
         raise SuiteError(f"suite {suite.name!r} has no two sentences of a set that differ in one factor and in label")
-    return Suite(f"{suite.name}, pairs", suite.sentences, contrasts)
+    return replace(suite, name=f"{suite.name}, pairs", contrasts=contrasts)
 
 
 def add_factor_tags(suite: Suite) -> Suite:
     """Return a suite with the factors as tags (0 or 1), and with the paper's names of environments."""
     sentences = (replace(sentence, tags=_make_factor_tags(sentence, suite.name)) for sentence in suite.sentences)
-    return Suite(suite.name, tuple(sentences))
+    return replace(suite, sentences=tuple(sentences), contrasts=())
 
 
 def _make_factor_tags(sentence: Sentence, suite: str) -> Tags:
@@ -151,7 +151,7 @@ def _select_split(suite: Suite, names: Iterable[str], path: str) -> Suite:
     selected = tuple(sentence for sentence in suite.sentences if sentence.tags["split"] in names)
     if not selected:
         raise SuiteError(f"{path}: no sentence's split is {' or '.join(names)}")
-    return Suite(suite.name, selected)
+    return replace(suite, sentences=selected, contrasts=())
 
 
 def _add_varied_factor(suite: Suite) -> Suite:
@@ -159,7 +159,7 @@ def _add_varied_factor(suite: Suite) -> Suite:
     contrasts = (
         replace(pair, tags={**pair.tags, VARIED_FACTOR: _parse_varied_factor(pair.tags)}) for pair in suite.contrasts
     )
-    return Suite(suite.name, suite.sentences, tuple(contrasts))
+    return replace(suite, contrasts=tuple(contrasts))
 
 
 def _parse_varied_factor(tags: Mapping[str, str]) -> str:
@@ -190,7 +190,8 @@ def _select_pairs_within(suite: Suite, texts: set[str]) -> Suite:
 
 def _keep_contrasts(suite: Suite, contrasts: Sequence[Contrast]) -> Suite:
     ids = {sentence_id for pair in contrasts for sentence_id in (pair.better, pair.worse)}
-    return Suite(suite.name, tuple(sentence for sentence in suite.sentences if sentence.id in ids), tuple(contrasts))
+    sentences = tuple(sentence for sentence in suite.sentences if sentence.id in ids)
+    return replace(suite, sentences=sentences, contrasts=tuple(contrasts))
 
 
 OTHER, ONE, ALL_BUT, ALL = "other", "one", "all-but", "all"
@@ -293,7 +294,7 @@ def filter_groups(suite: Suite, tag: str, groups: Iterable[str]) -> Suite:
     sentences = tuple(sentence for sentence in suite.sentences if sentence.tags[tag] in selected_groups)
     if not sentences:
         raise SuiteError(f"suite {suite.name!r} has no sentence whose {tag} is {' or '.join(sorted(selected_groups))}")
-    return Suite(suite.name, sentences)
+    return replace(suite, sentences=sentences, contrasts=())
 
 
 def subsample_suite(suite: Suite, tag: str, max_sentences: int, seed: int = 0) -> Suite:
@@ -320,4 +321,6 @@ def subsample_suite(suite: Suite, tag: str, max_sentences: int, seed: int = 0) -
             # The last set of a group may exceed its share, hence "about" so many sentences.
             kept_ids.update(sentence.id for sentence in sets[set_names[set_index]])
             count += len(sets[set_names[set_index]])
-    return Suite(suite.name, tuple(sentence for sentence in suite.sentences if sentence.id in kept_ids))
+    return replace(
+        suite, sentences=tuple(sentence for sentence in suite.sentences if sentence.id in kept_ids), contrasts=()
+    )

@@ -195,7 +195,8 @@ def select_pairs(suite: Suite, factor: str, environment: str) -> Suite | None:
         pair for pair in suite.contrasts if pair.tags[VARIED_FACTOR] == factor and pair.tags[ENVIRONMENT] == environment
     )
     ids = {sentence_id for pair in pairs for sentence_id in (pair.better, pair.worse)}
-    return Suite(suite.name, tuple(suite.by_id[sentence_id] for sentence_id in ids), pairs) if pairs else None
+    sentences = tuple(suite.by_id[sentence_id] for sentence_id in ids)
+    return replace(suite, sentences=sentences, contrasts=pairs) if pairs else None
 
 
 def _measure_pairs(suite: Suite, measure: str, log_odds: LogOddsByText) -> float:
@@ -509,7 +510,7 @@ def _load_probing_suite(path: str, per_environment: int) -> Suite:
     data = load_npi_data(path)
     n_sentences = per_environment * len(data.environments)
     parts = (subsample_suite(split, ENVIRONMENT, n_sentences) for split in (data.train, data.test))
-    return Suite(data.train.name, tuple(sentence for part in parts for sentence in part.sentences))
+    return replace(data.train, sentences=tuple(sentence for part in parts for sentence in part.sentences))
 
 
 def _list_encoders(folder: PlanFolder, model: PlannedModel, data: NpiData) -> Iterator[_ProbedEncoder]:

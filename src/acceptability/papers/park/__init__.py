@@ -272,7 +272,7 @@ def load_linguistic_inquiry() -> Suite:
     # The rest of LI-Adger is from Adger's textbook, which belongs to suite II in the paper.
     contrasts = tuple(contrast for contrast in suite.contrasts if contrast.tags.get("source") == "LI")
     sentences = tuple(sentence for sentence in suite.sentences if sentence.tags["source"] == "LI")
-    return Suite("li_adger/LI", sentences, contrasts)
+    return replace(suite, name="li_adger/LI", sentences=sentences, contrasts=contrasts)
 
 
 def _compute_by_edit(target_pairs: TargetContrasts, model: str, side: SideResults) -> Iterator[Cell]:

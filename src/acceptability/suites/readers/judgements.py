@@ -39,9 +39,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from acceptability.errors import SuiteError
-from acceptability.suites import MinimalPair, build_pair_suite
+from acceptability.suites import MinimalPair, add_group_tag, build_pair_suite
 from acceptability.suites.catalog import CatalogEntry
 from acceptability.text.io import read_dict_rows, read_lines, read_tab_rows
 from acceptability.types import Contrast, Sentence, Suite, make_contrast
@@ -167,7 +168,18 @@ def _read_pairs(entry: CatalogEntry, files: Mapping[str, bytes]) -> Suite:
         ]
         sentences += pair
         contrasts.append(make_contrast(*sorted(pair, key=lambda sentence: sentence.label == 0)))
-    return Suite(entry.id, tuple(sentences), tuple(contrasts))
+    return _add_paradigms(Suite(entry.id, tuple(sentences), tuple(contrasts)))
+
+
+def _add_paradigms(suite: Suite) -> Suite:
+    """Return the suite with the derived tag ``set``: pairs that share a sentence are of one paradigm."""
+    # The file does not say which, but no text is in two paradigms of the suite npi. A paradigm is several sets here if
+    # its pairs share no sentence.
+    by_text: dict[str, list[str]] = {}
+    for sentence in suite.sentences:
+        by_text.setdefault(sentence.text, []).append(sentence.id)
+    pairs = ((contrast.better, contrast.worse) for contrast in suite.contrasts)
+    return add_group_tag(suite, "set", [*by_text.values(), *pairs])
 
 
 def _parse_condition(text: str, where: str) -> dict[str, str]:
@@ -194,7 +206,49 @@ def read_li_adger(entry: CatalogEntry, files: Mapping[str, bytes]) -> Suite:
     # which the pair file corrects in one pair.
     pairs = [row for _, row in read_dict_rows(files[_PAIRS], f"{entry.folder}/{_PAIRS}") if not row["discard"]]
     contrasts = tuple(make_contrast(sentences[row["gramm_id"]], sentences[row["ungramm_id"]]) for row in pairs)
-    return Suite(entry.id, tuple(sentences.values()), contrasts)
+    return _add_type_pairs(Suite(entry.id, tuple(sentences.values()), contrasts))
+
+
+def _add_type_pairs(suite: Suite) -> Suite:
+    """Return the suite with the derived tags ``type_pair``, its sampling unit, and ``type_group``.
+
+    Lexicalisations of one type have ids that differ in the last part only. The unit of a contrast is the pair of the
+    types of its sentences. A type may be in several pairs, and then all of its sentences are: so the unit of a sentence
+    is the group of all types that pairs connect, which keeps lexicalisations and the two members of each pair together.
+    Contrasts have that group as well (``type_group``): pairs that share a type share sentences.
+    """
+    sentences_of: dict[str, list[str]] = {}
+    for sentence in suite.sentences:
+        sentences_of.setdefault(_find_type(sentence.id), []).append(sentence.id)
+    pairs = {(_find_type(contrast.better), _find_type(contrast.worse)) for contrast in suite.contrasts}
+    linked = ([sentences_of[better][0], sentences_of[worse][0]] for better, worse in sorted(pairs))
+    grouped = add_group_tag(suite, "type_group", [*sentences_of.values(), *linked])
+    groups = {sentence.id: _find_type(sentence.tags["type_group"]) for sentence in grouped.sentences}
+    return replace(
+        grouped,
+        sentences=tuple(
+            replace(one, tags={**one.tags, "type_group": groups[one.id], "type_pair": groups[one.id]})
+            for one in grouped.sentences
+        ),
+        contrasts=tuple(
+            replace(one, tags={**one.tags, "type_group": groups[one.better], "type_pair": _name_type_pair(one)})
+            for one in grouped.contrasts
+        ),
+        derived_tags=("type_group", "type_pair"),
+    )
+
+
+def _name_type_pair(contrast: Contrast) -> str:
+    return f"{_find_type(contrast.better)} > {_find_type(contrast.worse)}"
+
+
+def _find_type(sentence_id: str) -> str:
+    """Return the type of a sentence of Linguistic Inquiry or Adger.
+
+    >>> _find_type("32.1.martin.1a.g.01")
+    '32.1.martin.1a.g'
+    """
+    return sentence_id.rpartition(".")[0]
 
 
 def _parse_sentence(row: Mapping[str, str]) -> Sentence:
@@ -258,7 +312,7 @@ def _read_context(entry: CatalogEntry, content: bytes, where: str) -> Iterator[S
 def read_sprouse2013_li(entry: CatalogEntry, files: Mapping[str, bytes]) -> Suite:
     """Return the Linguistic Inquiry pairs of Sprouse, Schütze and Almeida (2013)."""
     ((path, content),) = files.items()
-    return build_pair_suite(entry.id, _read_rated_pairs(content, f"{entry.folder}/{path}"))
+    return _add_type_pairs(build_pair_suite(entry.id, _read_rated_pairs(content, f"{entry.folder}/{path}")))
 
 
 def _read_rated_pairs(content: bytes, where: str) -> Iterator[MinimalPair]:

@@ -86,8 +86,9 @@ def read_number_agreement(entry: CatalogEntry, files: Mapping[str, bytes]) -> Su
     """Return the pairs of one of the number agreement sets, chosen by the entry's id."""
     if entry.id.startswith("marvin_linzen2018/"):
         return _read_marvin_linzen(entry, files)
-    reader = _read_gulordava if entry.id.startswith("gulordava2018/") else _read_linzen
-    return build_pair_suite(entry.id, reader(entry, files))
+    if entry.id.startswith("gulordava2018/"):
+        return replace(build_pair_suite(entry.id, _read_gulordava(entry, files)), derived_tags=("construction",))
+    return build_pair_suite(entry.id, _read_linzen(entry, files))
 
 
 def _read_gulordava(entry: CatalogEntry, files: Mapping[str, bytes]) -> Iterator[MinimalPair]:
@@ -97,6 +98,8 @@ def _read_gulordava(entry: CatalogEntry, files: Mapping[str, bytes]) -> Iterator
     for number, (good, bad) in enumerate(zip(rows[::2], rows[1::2], strict=True), start=1):
         names = {"pattern": "pattern", "type": "type", "number": "correct_number", "attractors": "n_attr"}
         tags = {name: good[column] for name, column in names.items()} | {"language": entry.language}
+        # Numbers of constructions start anew in every pattern and file. The tag is derived, and so not in the hash.
+        tags["construction"] = f"{entry.id}/{good['pattern']}/{good['constr_id']}"
         # The sentences end with the target. The published nonsense sentences continue with a word that fits neither
         # form, since only the two forms after the prefix are meant to be compared.
         words = good["prefix"].split()

@@ -82,7 +82,8 @@ def _parse_suite(name: str, content: bytes, where: str, tags: Mapping[str, str])
         raise SuiteError(f"{where} is not in SyntaxGym's format (meta, predictions, items): {error}") from error
     except (SpecError, SuiteError) as error:
         raise SuiteError(f"{where}: {error}") from error
-    return Suite(name, sentences)
+    # The conditions of an item share its words; the tag "set" is unique over files, while numbers of items repeat.
+    return Suite(name, sentences, unit="set")
 
 
 def _parse_sentences(suite: Mapping[str, Any], extra_tags: Mapping[str, str]) -> Iterator[Sentence]:
