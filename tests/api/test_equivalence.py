@@ -43,7 +43,7 @@ def test_independent_right_and_wrong_rows_get_score_tests() -> None:
     assert fields["ci"] == "test inverted(0.9)"
     # A unit of single rows is no cluster.
     (single,) = equivalence(SUITE, [FIRST, SECOND], ["PairAccuracy"], margin=0.06, bootstrap=Bootstrap(by="pair"))
-    assert (single.p, single.unit) == (test.p, "pair")
+    assert (single.p, single.unit) == (test.p, "row")
 
 
 def test_rows_in_clusters_get_t_tests() -> None:
@@ -93,5 +93,5 @@ def test_the_table_fits_80_columns(own_home: Path) -> None:
     assert done.exit_code == 0, done.exception
     assert "90 % interval" in done.stdout
     assert "different by more than the margin" in done.stdout
-    assert "score test of paired proportions (Tango 1998), 383 units (row)" in done.stderr
+    assert "score test of paired proportions (Tango 1998), over 383 single rows" in done.stderr
     assert CliRunner().invoke(app, [*arguments[:-4], "--margin", "0"]).exit_code != 0

@@ -83,7 +83,7 @@ def test_the_tests_and_the_interval_agree() -> None:
             equivalence_of_means(first * 1.0, second * 1.0, 0.1) if (first != second).any() else None,
         ):
             if test:
-                assert (test.p < 0.05) == (-0.1 < test.low and test.high < 0.1)
+                assert (test.p < 0.05) == (test.low > -0.1 and test.high < 0.1)
                 assert (test.verdict == "equivalent") == (test.p < 0.05)
 
 
@@ -130,7 +130,7 @@ def test_resamples_are_counted() -> None:
 def test_verdicts() -> None:
     same, apart = [1.0, 0.0] * 200, [1.0] * 400
     assert equivalence_of_proportions(same, apart, 0.1).verdict == "different by more than the margin"
-    assert equivalence_of_proportions(same[:10], same[:9] + [1.0], 0.1).verdict == "undecided"
+    assert equivalence_of_proportions(same[:10], [*same[:9], 1.0], 0.1).verdict == "undecided"
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ from acceptability.cli.console import (
     record_run,
     show_progress,
 )
-from acceptability.report.terminal import build_equivalence_table
+from acceptability.report.terminal import build_equivalence_table, describe_test
 from acceptability.stats.equivalence_tests import check_margin
 from acceptability.store.runs import RunInputs
 
@@ -95,7 +95,7 @@ def command(
 def _print_tests(tests: Sequence[ModelEquivalence]) -> None:
     print_table(build_equivalence_table(tests))
     lines = [f"{test.measure}: {test.reason}" for test in tests if test.reason]
-    lines += [f"{test.measure}: {test.method}, {test.n} units ({test.unit})" for test in tests if test.method]
+    lines += [f"{test.measure}: {describe_test(test)}" for test in tests if test.method]
     lines += [f"{test.measure}: {note}" for test in tests for note in test.notes]
     lines += [test.signature for test in tests]
     for line in dict.fromkeys(lines):

@@ -89,8 +89,8 @@ def command(
     given = {"paradigm": sd_paradigm, "model_by_paradigm": sd_model_by_paradigm, "item": sd_item, "seed": sd_seed}
     components = replace(components, **{name: value for name, value in given.items() if value is not None})
     design = ComparisonDesign(
-        items, paradigms, seeds, models, 0.8 if accuracy is None else accuracy, difference, components, unit, population,
-        alpha,
+        items, paradigms, seeds, models, 0.8 if accuracy is None else accuracy, difference, components, unit,
+        population, alpha,
     )  # fmt: skip
     with _show_simulations() as progress:
         result = power(design, plan=plan, target=target, simulations=simulations, seed=seed, progress=progress)

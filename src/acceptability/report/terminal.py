@@ -137,6 +137,13 @@ def build_equivalence_table(tests: Sequence[ModelEquivalence]) -> Table:
     return table
 
 
+def describe_test(test: ModelEquivalence) -> str:
+    """Return the method behind the p value and the interval of an equivalence test, and what it samples."""
+    tag = "" if test.unit == SINGLE_ROWS else test.unit
+    over = name_sampling_units(tag, test.n, of_contrasts=_counts_contrasts(test.measure))
+    return f"p and interval by two one-sided tests: {test.method}, over {over}"
+
+
 def _format_group(name: str | None) -> str:
     return (name or "all").partition("=")[2] or name or "all"
 

@@ -4,8 +4,8 @@ An effect size says how large a difference is, on a scale that does not depend o
 says how well the sample determines it. Intervals of d and of eta squared come from noncentral distributions: their
 ends are the effects under which the observed statistic lies at either tail (Steiger 2004). Those of rank-biserial
 correlations are score intervals: of two groups by Newcombe (2006), of matched pairs with the variance of a U
-statistic; those of reliability coefficients come from F distributions (Feldt 1965; Shrout and Fleiss 1979; McGraw and Wong 1996). Every
-result names its method.
+statistic; those of reliability coefficients come from F distributions (Feldt 1965; Shrout and Fleiss 1979; McGraw and
+Wong 1996). Every result names its method.
 """
 
 from __future__ import annotations

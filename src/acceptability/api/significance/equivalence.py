@@ -27,6 +27,7 @@ from acceptability.stats.equivalence_tests import (
     equivalence_of_resamples,
 )
 from acceptability.stats.resampling import count_sampling_units, get_cluster_keys
+from acceptability.stats.sampling_units import fit_unit_to_rows
 from acceptability.types import SINGLE_ROWS, Scores, Suite, Units, restrict_to_scored
 
 
@@ -128,14 +129,22 @@ def _test_models(
     (first, second), (margin, alpha) = models, margin_and_alpha
     notes = tuple(dict.fromkeys((*first.notes, *second.notes)))
     names = repr(measure), suite.name, label_scores(first), label_scores(second), margin, alpha
-    unit = resampling.by or SINGLE_ROWS
     try:
         units_first, units_second, shared = align_rows(measure.units(suite, first), measure.units(suite, second))
+        # A unit of one row everywhere is the row.
+        resampling = fit_unit_to_rows(resampling, units_first)
         n = count_sampling_units(units_first, resampling.by)
         test = _choose_test(measure, (units_first, units_second), margin, alpha, resampling)
     except Undefined as error:
         fields = _sign_fields(suite, models, margin, alpha, resampling, method="none")
-        return ModelEquivalence(*names, build_signature(repr(measure), fields), unit, 0, reason=str(error), notes=notes)
+        return ModelEquivalence(
+            *names,
+            build_signature(repr(measure), fields),
+            resampling.by or SINGLE_ROWS,
+            0,
+            reason=str(error),
+            notes=notes,
+        )
     fields = _sign_fields(suite, models, margin, alpha, resampling, method=test.method)
     fields |= sign_refit((units_first, units_second), resampling) | {"n": str(n)}
     # The number of rows alone would not show that some of each model's rows are missing from the test.
@@ -143,7 +152,7 @@ def _test_models(
     return ModelEquivalence(
         *names,
         build_signature(repr(measure), fields),
-        unit,
+        resampling.by or SINGLE_ROWS,
         n,
         test.difference,
         test.low,
@@ -168,12 +177,10 @@ def _choose_test(
         difference = measure.value(first) - measure.value(second)
         resampled = resample_difference(measure, first, second, resampling)
         return equivalence_of_resamples(difference, resampled, margin, count_sampling_units(first, by), alpha=alpha)
-    # Clusters of one row each are independent rows.
-    is_clustered = bool(by) and count_sampling_units(first, by) < len(first)
     is_binary = all(np.isin(rows[column], (0.0, 1.0)).all() for rows in units)
-    if is_binary and not is_clustered:
+    if is_binary and not by:
         return equivalence_of_proportions(first[column], second[column], margin, alpha=alpha)
-    clusters = get_cluster_keys(first, by) if is_clustered else None
+    clusters = get_cluster_keys(first, by) if by else None
     return equivalence_of_means(first[column], second[column], margin, clusters=clusters, alpha=alpha)
 
 
