@@ -760,6 +760,7 @@ def _order_gaps(row: dict[str, object], met_by: str) -> dict[str, object]:
 
 
 def label_scores(scores: Scores) -> str:
+    """Return the name of scores in tables: the model and the reduction."""
     return f"{scores.model} {scores.reduction}".strip()
 
 

@@ -58,8 +58,10 @@ from acceptability.cli.console import (
 )
 from acceptability.cli.report import ReportFileOption, check_report, write_run_report
 from acceptability.report.terminal import (
+    build_compared_values_table,
     build_comparison_table,
     build_correlation_table,
+    build_pairs_table,
     describe_intervals,
     format_interval,
     format_p_value,
@@ -215,7 +217,11 @@ def _read_score_columns(texts: Sequence[str] | None) -> list[dict[str, str]]:
 
 
 def _print_comparisons(comparisons: Sequence[Comparison]) -> None:
-    print_table(build_comparison_table(comparisons))
+    if len({name for comparison in comparisons for name in (comparison.first, comparison.second)}) > 2:
+        print_table(build_compared_values_table(comparisons))
+        print_table(build_pairs_table(comparisons))
+    else:
+        print_table(build_comparison_table(comparisons))
     lines = [
         f"{comparison.measure} {comparison.group or 'all'}: {comparison.reason}"
         for comparison in comparisons

@@ -103,7 +103,7 @@ def command(
 
 def _print_result(result: PowerRow, notes: list[str]) -> None:
     design, estimate = result.estimate.design, result.estimate
-    numbers = ["items", "paradigms", "seeds", *(["models"] if design.models > 2 else [])]
+    numbers = ["items", "paradigms", "seeds"]
     header = [*numbers, "accuracy", "difference", "power", "95 % interval"]
     cells: dict[str, object] = {name: getattr(design, name) for name in numbers}
     cells |= {"accuracy": f"{design.accuracy:.3f}", "difference": f"{design.difference:.3f}"}
@@ -112,6 +112,8 @@ def _print_result(result: PowerRow, notes: list[str]) -> None:
     if result.plan:
         tried = ", ".join(f"{count:,}: {value:.3f}" for count, value in result.plan.tried)
         print_message(f"the fewest {result.plan.planned} with a power of {result.plan.target:g}; tried: {tried}")
+    if design.models > 2:
+        print_message(f"{design.models} models in all pairs; the power is that of one pair")
     kind = "power" if design.difference else "false alarms, since there is no difference"
     print_message(f"{kind} of a {design.test}; {estimate.simulations:,} simulated studies; interval: {INTERVAL}")
     for line in (*notes, describe_components(design.components), _describe_fixed(design), result.signature):

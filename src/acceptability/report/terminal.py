@@ -65,34 +65,69 @@ def _format_result(result: Result | None) -> str:
 
 
 def build_comparison_table(comparisons: Sequence[Comparison]) -> Table:
-    """Return comparisons as a table with a row each; columns in which all rows are equal are in the title instead."""
-    names = [name for name in ("measure", "first", "second") if len({getattr(row, name) for row in comparisons}) > 1]
+    """Return comparisons of two models as a table with a row each; columns in which all rows are equal are in the title."""
+    names = [name for name in ("measure", "second") if len({getattr(row, name) for row in comparisons}) > 1]
     first_comparison = comparisons[0]
     shared = [first_comparison.measure] if "measure" not in names else []
-    if "first" not in names:
-        shared += [f"{first_comparison.first} against {first_comparison.second if 'second' not in names else 'others'}"]
-    table = make_titled_table(", ".join(shared) or None)
+    shared += [f"{first_comparison.first} against {first_comparison.second if 'second' not in names else 'others'}"]
+    table = make_titled_table(", ".join(shared))
     with_groups = any(comparison.group for comparison in comparisons)
-    is_corrected = any(comparison.holm is not None for comparison in comparisons)
-    # With several first models there is a column of their names, and one of their values.
     for name in (*names, *(["group"] if with_groups else [])):
-        table.add_column(
-            "model" if name == "first" else "against" if "first" in names and name == "second" else name,
-            overflow="fold",
-        )
-    number_columns = ["first", "second", "difference", "95 % interval", "p"]
-    # Corrections for several tests: Holm, and Benjamini and Hochberg.
-    number_columns += ["Holm", "BH"] if is_corrected else []
-    for name in (*number_columns, "only first", "only second", "n"):
+        table.add_column(name, overflow="fold")
+    # With groups there is room for three decimals in 80 columns; the counts, and the correction by Benjamini and
+    # Hochberg, are in the rows of --json.
+    counts = [] if with_groups else ["only first", "only second", "n"]
+    for name in ("first", "second", "difference", "95 % interval", "p", *["Holm"] * with_groups, *counts):
         table.add_column(name, justify="right", no_wrap=True)
+    digits = 3 if with_groups else 4
     for row in comparisons:
         cells = [getattr(row, name) for name in names]
         # The tag is the same in all rows.
         cells += [_format_group(row.group)] if with_groups else []
-        cells += [format_number(row.first_value), format_number(row.second_value), _format_signed(row.difference)]
-        cells += [format_interval(row.low, row.high), format_p_value(row.p)]
-        cells += [format_p_value(row.holm), format_p_value(row.benjamini_hochberg)] if is_corrected else []
-        add_row(table, *cells, _format_count(row.only_first), _format_count(row.only_second), str(row.n))
+        cells += [format_number(row.first_value, digits), format_number(row.second_value, digits)]
+        cells += [_format_signed(row.difference, digits), format_interval(row.low, row.high, digits)]
+        cells += [format_p_value(row.p), *[format_p_value(row.holm)] * with_groups]
+        if not with_groups:
+            cells += [_format_count(row.only_first), _format_count(row.only_second), str(row.n)]
+        add_row(table, *cells)
+    return table
+
+
+def build_pairs_table(comparisons: Sequence[Comparison]) -> Table:
+    """Return the comparisons of several models in pairs as a table with a row each.
+
+    The values of the models are in `build_compared_values_table`: with them a row would not fit into 80 columns.
+    """
+    with_measures = len({row.measure for row in comparisons}) > 1
+    with_groups = any(row.group for row in comparisons)
+    table = make_titled_table(None if with_measures else comparisons[0].measure)
+    for name in (*["measure"] * with_measures, "model", "against", *["group"] * with_groups):
+        table.add_column(name, overflow="fold")
+    for name in ("difference", "95 % interval", "p", "Holm"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in comparisons:
+        cells = [row.measure] * with_measures + [row.first, row.second]
+        cells += [_format_group(row.group)] * with_groups
+        cells += [_format_signed(row.difference, 3), format_interval(row.low, row.high, 3)]
+        add_row(table, *cells, format_p_value(row.p), format_p_value(row.holm))
+    return table
+
+
+def build_compared_values_table(comparisons: Sequence[Comparison]) -> Table:
+    """Return the value of each model of several comparisons, over all rows, as a table with a row per model."""
+    overall = [row for row in comparisons if row.group is None]
+    measures = list(dict.fromkeys(row.measure for row in overall))
+    # Rows that one of the models lacks are left out of a pair, so that a model's value may differ between pairs.
+    values: dict[tuple[str, str], dict[str, None]] = {}
+    for row in overall:
+        for model, value in ((row.first, row.first_value), (row.second, row.second_value)):
+            values.setdefault((model, row.measure), {})[format_number(value)] = None
+    table = make_titled_table(None)
+    table.add_column("model", overflow="fold")
+    for measure in measures:
+        table.add_column(to_plain_text(measure), justify="right", overflow="fold")
+    for model in dict.fromkeys(model for model, _ in values):
+        add_row(table, model, *(" or ".join(values.get((model, measure), {"–": None})) for measure in measures))
     return table
 
 
@@ -148,8 +183,8 @@ def _format_group(name: str | None) -> str:
     return (name or "all").partition("=")[2] or name or "all"
 
 
-def _format_signed(value: float | None) -> str:
-    return "–" if value is None else f"{value:+.4f}"
+def _format_signed(value: float | None, digits: int = 4) -> str:
+    return "–" if value is None else f"{value:+.{digits}f}"
 
 
 def _format_count(value: int | None) -> str:
@@ -249,18 +284,22 @@ def _counts_contrasts(measure: str) -> bool:
         return False
 
 
-def format_number(value: float | None) -> str:
+def format_number(value: float | None, digits: int = 4) -> str:
     """Return a number for a table; a dash where it is undefined.
+
+    Args:
+        value: The number.
+        digits: The number of decimals.
 
     >>> format_number(0.5), format_number(None)
     ('0.5000', '–')
     """
-    return "–" if value is None else f"{value:.4f}"
+    return "–" if value is None else f"{value:.{digits}f}"
 
 
-def format_interval(low: float | None, high: float | None) -> str:
-    """Return both ends with four decimals, or a dash where there is no interval."""
-    return "–" if low is None or high is None else f"{low:.4f} … {high:.4f}"
+def format_interval(low: float | None, high: float | None, digits: int = 4) -> str:
+    """Return both ends with four decimals or as many as given, or a dash where there is no interval."""
+    return "–" if low is None or high is None else f"{low:.{digits}f} … {high:.{digits}f}"
 
 
 # A longer source or note would make its row many lines high.
