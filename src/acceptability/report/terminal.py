@@ -65,7 +65,7 @@ def _format_result(result: Result | None) -> str:
 
 
 def build_comparison_table(comparisons: Sequence[Comparison]) -> Table:
-    """Return comparisons of two models as a table with a row each; columns in which all rows are equal are in the title."""
+    """Return comparisons with one model as a table with a row each; the title has what all rows share."""
     names = [name for name in ("measure", "second") if len({getattr(row, name) for row in comparisons}) > 1]
     first_comparison = comparisons[0]
     shared = [first_comparison.measure] if "measure" not in names else []

@@ -345,8 +345,8 @@ def icc_interval(kind: str, squares: MeanSquares, *, level: float = 0.95) -> Eff
         Undefined: The variances cancel each other out.
     """
     check_level(level)
-    if kind not in _ICC_KINDS:
-        raise MeasureError(f"{kind!r} is no intraclass correlation; expected {', '.join(_ICC_KINDS)}")
+    if kind not in ICC_KINDS:
+        raise MeasureError(f"{kind!r} is no intraclass correlation; expected {', '.join(ICC_KINDS)}")
     model, is_mean = kind[4], kind.endswith("k)")
     k = squares.k
     single = _single_rater_icc(model, squares)
@@ -356,7 +356,8 @@ def icc_interval(kind: str, squares: MeanSquares, *, level: float = 0.95) -> Eff
     return EffectSize(kind, value, low, high, level, MCGRAW_WONG if model == "2" else SHROUT_FLEISS)
 
 
-_ICC_KINDS = tuple(f"ICC({model},{unit})" for unit in "1k" for model in "123")
+ICC_KINDS = tuple(f"ICC({model},{unit})" for unit in "1k" for model in "123")
+"""The intraclass correlations of Shrout and Fleiss, of a single rater and of a mean of k."""
 
 
 def _single_rater_icc(model: str, squares: MeanSquares) -> float:

@@ -170,7 +170,8 @@ def estimate_from_run(
     if lacking := sum(tags[unit] is None for unit in shared):
         known = sorted({name[4:] for row in rows[:1] for name in row if name.startswith("tag/")})
         raise MeasureError(
-            f"{lacking} of {len(shared)} items have no tag {paradigm!r} to tell paradigms by; they have {', '.join(known)}"
+            f"{lacking} of {len(shared)} items have no tag {paradigm!r} to tell paradigms by; "
+            f"they have {', '.join(known)}"
         )
     first, second = sorted(chosen, key=lambda name: -sum(answers[name][unit] for unit in shared))
     tables = [np.array([[answers[name][unit] for unit in shared]]) for name in (first, second)]
