@@ -139,6 +139,13 @@ def test_mean_squares_with_missing_answers_solve_hendersons_equations() -> None:
     assert (squares.raters - squares.error) / squares.n == pytest.approx(rater, rel=1e-9)
 
 
+def test_alpha_above_1_is_refused() -> None:
+    values = np.array([[1.0, 5, 7, 3], [2, 4, 6, np.nan], [1, 6, 7, 2]])
+    standard = (values - np.nanmean(values, axis=1, keepdims=True)) / np.nanstd(values, axis=1, ddof=1, keepdims=True)
+    with pytest.raises(Undefined, match="contradict each other"):
+        cronbach_alpha(standard)
+
+
 def test_raters_without_a_common_sentence_cannot_be_compared() -> None:
     values = np.full((4, 6), np.nan)
     values[:2, :3], values[2:, 3:] = [[1, 2, 3], [1, 3, 2]], [[4, 5, 6], [4, 6, 5]]

@@ -160,7 +160,14 @@ def cronbach_alpha(values: Floats) -> float:
     # A mean of sums that is the same for all sentences is so but for rounding.
     if total <= _ROUNDING * float(np.abs(covariances).sum()):
         raise Undefined("all sentences have the same sum of answers")
-    return float(raters / (raters - 1) * (1 - np.trace(covariances) / total))
+    alpha = float(raters / (raters - 1) * (1 - np.trace(covariances) / total))
+    # Covariances over different sentences need not be those of any table; of a complete one they are.
+    if alpha > 1 + _ROUNDING:
+        raise Undefined(
+            f"the covariances of participants over the sentences that they share contradict each other (alpha would be "
+            f"{alpha:.4f}): there are too few answers for so many missing ones"
+        )
+    return alpha
 
 
 def _pairwise_covariances(values: Floats) -> Floats:
