@@ -20,6 +20,7 @@ from acceptability import Bootstrap, Scores, Sentence, Suite, compare
 from acceptability import measure as measure_scores
 from acceptability.errors import MeasureError, SuiteError
 from acceptability.specs import parse_signature
+from acceptability.stats import delong_test, mcnemar
 from acceptability.types import make_contrast
 
 KINDS = ("a", "b", "c")
@@ -453,3 +454,19 @@ def test_the_macro_difference_of_a_measure_that_is_no_mean_is_tested() -> None:
     # Whole groups are the sampling unit: three of them have 2³ swaps, of which two are as extreme as this one.
     *_, by_group = compare(SUITE, [GOOD, POOR], ["PairAccuracy"], by="kind", bootstrap=Bootstrap(by="kind"))
     assert by_group.p == pytest.approx(4 / 8)
+
+
+def test_areas_under_the_curve_are_tested_by_delong_where_rows_are_independent() -> None:
+    (by_row,) = compare(SUITE, [GOOD, POOR], ["AUC"], draws=100)
+    scores = [[given[sentence.id] for sentence in SUITE.sentences] for given in (GOOD, POOR)]
+    expected = delong_test(*scores, [sentence.label for sentence in SUITE.sentences])
+    assert (by_row.delong_p, by_row.delong_low, by_row.delong_high) == (expected.p, expected.low, expected.high)
+    assert parse_signature(by_row.signature)["delong"] == "0.95"
+    (by_kind,) = compare(SUITE, [GOOD, POOR], ["AUC"], bootstrap=Bootstrap(by="kind"), draws=100)
+    assert by_kind.delong_p is None
+    assert "delong" not in parse_signature(by_kind.signature)
+    (unpaired,) = compare(SUITE, [GOOD, POOR], ["UnpairedAUC"], draws=100)
+    assert unpaired.delong_p is None
+    (pairs,) = compare(SUITE, [GOOD, POOR], ["PairAccuracy"])
+    counts = mcnemar(*([scores[c.better] > scores[c.worse] for c in SUITE.contrasts] for scores in (GOOD, POOR)))
+    assert (pairs.odds_low, pairs.odds_high) == (counts.odds_low, counts.odds_high)

@@ -14,7 +14,7 @@ from statsmodels.stats.inter_rater import fleiss_kappa as theirs
 from acceptability.errors import Undefined
 from acceptability.people.kappa import cohen_kappa, fleiss_kappa
 from acceptability.people.reliability import compute_icc, compute_mean_squares, cronbach_alpha, cronbach_alpha_effect
-from acceptability.stats.effect_sizes import ICC_KINDS
+from acceptability.stats.effects.effect_sizes import ICC_KINDS
 
 GOLDEN: dict[str, Any] = json.loads(
     (Path(__file__).parents[1] / "golden" / "effects" / "effects.json").read_text(encoding="utf-8")

@@ -12,7 +12,7 @@ from scipy import stats
 
 from acceptability.errors import MeasureError, Undefined
 from acceptability.stats import cohen_d, cohen_d_paired, levene, partial_eta_squared, rank_biserial, signed_rank
-from acceptability.stats.effect_sizes import auc_score_interval, format_effect_size, rank_biserial_paired
+from acceptability.stats.effects.effect_sizes import auc_score_interval, format_effect_size, rank_biserial_paired
 from acceptability.stats.hypothesis_tests import rank_sum, tukey_hsd, two_way_anova
 from acceptability.stats.regression import linear_regression
 

@@ -14,7 +14,7 @@ from statsmodels.stats.weightstats import ttost_paired
 
 from acceptability.errors import MeasureError, Undefined
 from acceptability.stats import equivalence_of_means, equivalence_of_proportions
-from acceptability.stats.equivalence_tests import equivalence_of_resamples, tango_interval, tango_z
+from acceptability.stats.effects.equivalence_tests import equivalence_of_resamples, tango_interval, tango_z
 
 GOLDEN: dict[str, Any] = json.loads(
     (Path(__file__).parents[1] / "golden" / "effects" / "effects.json").read_text(encoding="utf-8")

@@ -30,6 +30,7 @@ from acceptability.api.evaluation import (
 from acceptability.api.remarks import remark_on_rows, remark_on_scores, remark_on_suite
 from acceptability.api.scoring import ProgressCallback, as_suite, score_reductions
 from acceptability.errors import MeasureError, SpecError, Undefined, suggest_name
+from acceptability.measures.classification import AUC
 from acceptability.measures.rows import check_measurable
 from acceptability.models import load_model
 from acceptability.protocols import Engine, Measure
@@ -42,6 +43,7 @@ from acceptability.stats.bootstrap import (
     bootstrap_macro_difference,
 )
 from acceptability.stats.clustered_correlation import correlate_clustered
+from acceptability.stats.effects.roc import DeLongTest, delong_test
 from acceptability.stats.hypothesis_tests import CORRELATION_KINDS, CorrelationCell, correlation_matrix
 from acceptability.stats.permutation import benjamini_hochberg, holm, macro_permutation_test, permutation_test
 from acceptability.stats.proportions import McNemar, mcnemar
@@ -78,6 +80,10 @@ class Comparison:
         mcnemar_p: The p value of McNemar's exact test on these two numbers. The test assumes independent rows, so it
             is None if a sampling unit has several.
         odds_ratio: ``only_first / only_second``.
+        odds_low, odds_high: Its exact interval (Clopper and Pearson); None as for McNemar's test.
+        delong_p: For areas under the ROC curve (AUC): the p value of DeLong's test, which assumes independent rows; None
+            if a sampling unit has several.
+        delong_low, delong_high: The interval of the difference by DeLong's variance.
         reason: Why the difference is undefined.
     """
 
@@ -101,6 +107,11 @@ class Comparison:
     only_second: int | None = None
     mcnemar_p: float | None = None
     odds_ratio: float | None = None
+    odds_low: float | None = None
+    odds_high: float | None = None
+    delong_p: float | None = None
+    delong_low: float | None = None
+    delong_high: float | None = None
     reason: str | None = None
     notes: tuple[str, ...] = ()
 
@@ -450,6 +461,8 @@ def _empty_comparison(
     has_independent_rows = not significance.fit_to_rows(units[0]).bootstrap.by
     if has_independent_rows and not _are_fitted(units) and _mcnemar_of_rows(measure, *units):
         fields["mcnemar"] = "exact"
+    if has_independent_rows and _is_area(measure, units[0]):
+        fields["delong"] = "0.95"
     return Comparison(
         repr(measure),
         suite.name,
@@ -481,6 +494,11 @@ def _test_difference(comparison: Comparison, measure: Measure, significance: Sig
     # With zero draws the user has asked for no test, which is not worth a note; an impossible test is.
     p, untested = _permutation_p(measure, first, second, significance) if significance.draws else (None, "")
     counts = _mcnemar_of_rows(measure, first, second)
+    # McNemar's and DeLong's tests assume independent rows. Sampling units of several rows say that they are not, and
+    # decisions by a threshold that was fitted to all rows are not either.
+    is_independent = not significance.bootstrap.by and not _are_fitted((first, second))
+    areas = _delong_of_rows(measure, first, second) if is_independent else None
+    exact = counts if is_independent else None
     return replace(
         comparison,
         difference=comparison.first_value - comparison.second_value,
@@ -489,10 +507,13 @@ def _test_difference(comparison: Comparison, measure: Measure, significance: Sig
         p=p,
         only_first=counts.only_first if counts else None,
         only_second=counts.only_second if counts else None,
-        # McNemar's test assumes independent rows. Sampling units of several rows say that they are not, and decisions
-        # by a threshold that was fitted to all rows are not either.
-        mcnemar_p=counts.p if counts and not significance.bootstrap.by and not _are_fitted((first, second)) else None,
+        mcnemar_p=exact.p if exact else None,
         odds_ratio=counts.odds_ratio if counts else None,
+        odds_low=exact.odds_low if exact else None,
+        odds_high=exact.odds_high if exact else None,
+        delong_p=areas.p if areas else None,
+        delong_low=areas.low if areas else None,
+        delong_high=areas.high if areas else None,
         notes=tuple(filter(None, (interval.note, untested))),
     )
 
@@ -522,6 +543,22 @@ def _permutation_p(
         return permutation_test(measure, first, second, **options).p, ""  # type: ignore[arg-type]
     except Undefined as error:
         return None, f"no permutation test: {error}"
+
+
+def _is_area(measure: Measure, units: Units) -> bool:
+    """Return whether the value is the area under the ROC curve of independent labelled sentences."""
+    # UnpairedAUC is over contrasts, whose better and worse sentences are not independent of each other.
+    return isinstance(measure, AUC) and {"score", "label"} <= units.columns.keys()
+
+
+def _delong_of_rows(measure: Measure, first: Units, second: Units) -> DeLongTest | None:
+    """Return DeLong's test, or None for other measures, and where it is undefined."""
+    if not _is_area(measure, first):
+        return None
+    try:
+        return delong_test(first["score"], second["score"], first["label"])
+    except Undefined:
+        return None
 
 
 def _mcnemar_of_rows(measure: Measure, first: Units, second: Units) -> McNemar | None:
@@ -574,7 +611,7 @@ def _macro_average(
     if "units" in fields:
         fields["units"] = str(sum(count_sampling_units(first, significance.bootstrap.by) for first, _ in parts))
     # McNemar's test and the correction are of the groups.
-    fields = {key: value for key, value in fields.items() if key not in ("mcnemar", "correction")}
+    fields = {key: value for key, value in fields.items() if key not in ("mcnemar", "delong", "correction")}
     template = comparisons[0]
     return Comparison(
         template.measure,

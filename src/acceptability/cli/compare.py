@@ -62,7 +62,9 @@ from acceptability.report.terminal import (
     build_comparison_table,
     build_correlation_table,
     build_pairs_table,
+    describe_areas,
     describe_intervals,
+    describe_tests,
     format_interval,
     format_p_value,
 )
@@ -206,7 +208,8 @@ def correlate_command(
                 print_message(f"{pair.first}, {pair.second}: {pair.reason}")
         # All correlations are over the same rows, and share their notes and signature.
         signature = correlations[0].signature
-        for line in (*describe_intervals({signature: ""}), *correlations[0].notes, signature):
+        described = (*describe_intervals({signature: ""}), *describe_tests({signature: ""}))
+        for line in (*described, *correlations[0].notes, signature):
             print_message(line)
     inputs = RunInputs([make_suite_input(whole, suite, columns, marks)], model or (), sources.files, sources.columns)
     record_run("correlate", rows, [correlations[0].signature], inputs=inputs)
@@ -234,7 +237,15 @@ def _print_comparisons(comparisons: Sequence[Comparison]) -> None:
     ]
     signatures = {comparison.signature: comparison.measure for comparison in comparisons if not comparison.group}
     # Groups repeat the notes of the whole.
-    for line in dict.fromkeys([*describe_intervals(signatures), *lines, *signatures]):
+    # The correction of groups is in their signatures, that of pairs also in those over all rows.
+    tested = {comparison.signature: comparison.measure for comparison in comparisons if comparison.p is not None}
+    lines = [
+        *describe_intervals(signatures),
+        *describe_tests(tested or signatures),
+        *describe_areas(comparisons),
+        *lines,
+    ]
+    for line in dict.fromkeys([*lines, *signatures]):
         print_message(line)
 
 

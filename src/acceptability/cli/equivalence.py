@@ -39,7 +39,7 @@ from acceptability.cli.console import (
     show_progress,
 )
 from acceptability.report.terminal import build_equivalence_table, describe_test
-from acceptability.stats.equivalence_tests import check_margin
+from acceptability.stats.effects.equivalence_tests import check_margin
 from acceptability.store.runs import RunInputs
 
 

@@ -19,8 +19,8 @@ from acceptability.api.significance.planning import (
     power,
 )
 from acceptability.cli.console import JsonOption, print_json, print_message, print_rows, record_run
-from acceptability.stats.power import ComparisonDesign, VarianceComponents
-from acceptability.stats.power import Progress as ProgressFunction
+from acceptability.stats.effects.power import ComparisonDesign, VarianceComponents
+from acceptability.stats.effects.power import Progress as ProgressFunction
 
 _DEFAULT_SDS = VarianceComponents()
 

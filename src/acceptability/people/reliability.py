@@ -22,7 +22,14 @@ from acceptability.measures.correlation import average_ranks, pearson
 from acceptability.people.kappa import Kappa, cohen_kappa, fleiss_kappa
 from acceptability.people.ratings import Ratings
 from acceptability.people.responses import Bools, Responses
-from acceptability.stats.effect_sizes import FELDT, ICC_KINDS, EffectSize, MeanSquares, alpha_interval, icc_interval
+from acceptability.stats.effects.effect_sizes import (
+    FELDT,
+    ICC_KINDS,
+    EffectSize,
+    MeanSquares,
+    alpha_interval,
+    icc_interval,
+)
 from acceptability.types import Floats, Scores, restrict_to_scored
 
 ParticipantIndices = NDArray[np.int64]

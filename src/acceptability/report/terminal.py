@@ -273,6 +273,63 @@ def _describe_interval(fields: Mapping[str, str]) -> str:
     return f"{float(level) * 100:g} % intervals: {_INTERVAL_METHODS.get(method, method)} over {over}"
 
 
+def describe_tests(signatures: Mapping[str, str]) -> list[str]:
+    """Return a line for each kind of test and correction behind some p values, with the results if they differ in it.
+
+    Args:
+        signatures: From the signatures of results to what each is of, such as its measure.
+
+    >>> describe_tests({"MCC()|n:9|test:permutation(swap,standardised,two-sided,draws=2000,by=row,seed=0)": "MCC()"})
+    ['p: permutation test that swaps standardised rows, two-sided, exact or 2,000 draws']
+    """
+    about: dict[str, list[str]] = {}
+    for signature, name in signatures.items():
+        fields = parse_signature(signature)
+        lines = [_describe_permutation(fields.get("test", "none")), _describe_correction(fields.get("correction", ""))]
+        for line in filter(None, lines):
+            about.setdefault(line, []).append(name)
+    if len(set(map(tuple, about.values()))) < 2:
+        return list(about)
+    return [f"{line} ({', '.join(dict.fromkeys(names))})" for line, names in about.items()]
+
+
+# What permutation tests do, by their names in signatures.
+_PERMUTATIONS = {
+    "sign-flip": "by sign flips of differences",
+    "swap,standardised": "that swaps standardised rows",
+    "swap,standardised,refit": "that swaps standardised scores and fits both thresholds again",
+}
+
+
+def _describe_permutation(test: str) -> str:
+    """Return what a p value is, from the field of a signature; empty if nothing is tested."""
+    if test == "none":
+        return "p: not tested"
+    name, _, options = test.removesuffix(")").partition("(")
+    if name != "permutation":
+        return f"p: {test}"
+    scheme, _, settings = options.removeprefix("macro,").partition(",two-sided,")
+    drawn = dict(part.partition("=")[::2] for part in settings.split(","))
+    draws = int(drawn["draws"]) if drawn.get("draws", "").isdecimal() else 0
+    over = "" if drawn.get("by", SINGLE_ROWS) == SINGLE_ROWS else f", values of {drawn['by']!r} whole"
+    return f"p: permutation test {_PERMUTATIONS.get(scheme, scheme)}{over}, two-sided, exact or {draws:,} draws"
+
+
+def _describe_correction(correction: str) -> str:
+    match = re.fullmatch(r"holm,benjamini-hochberg\(tests=(\d+)\)", correction)
+    return f"Holm: p corrected for {match[1]} tests" if match else ""
+
+
+def describe_areas(comparisons: Sequence[Comparison]) -> list[str]:
+    """Return a line for each comparison of areas under the ROC curve, over all rows, that DeLong's test is possible for."""
+    return [
+        f"{row.measure}: {row.first} against {row.second} by DeLong's test: 95 % interval "
+        f"{format_interval(row.delong_low, row.delong_high)}, p {format_p_value(row.delong_p)}"
+        for row in comparisons
+        if row.delong_p is not None and row.group is None
+    ]
+
+
 def _counts_contrasts(measure: str) -> bool:
     """Return whether the rows of a result are contrasts."""
     if measure.startswith(("correlate(", "fit_morcela(")):

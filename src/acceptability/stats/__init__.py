@@ -9,6 +9,7 @@ docstring says what a test assumes. ``from acceptability.stats import NAME``:
 - Two models over the same rows: ``permutation_test``, ``sign_flip_test``, ``mcnemar``, ``signed_rank``.
 - Two groups: ``rank_sum``, ``niu_penn_p``, ``levene``, ``shapiro_wilk``.
 - Effect sizes with intervals: ``cohen_d``, ``cohen_d_paired``, ``rank_biserial``, ``partial_eta_squared``.
+- Areas under the ROC curve: ``area_under_curve``, ``delong_test``.
 - Equivalence (TOST): ``equivalence_of_proportions``, ``equivalence_of_means``.
 - Multiple tests: ``holm``, ``benjamini_hochberg``.
 - Correlations: ``correlate``, ``correlation_matrix``, ``compare_correlations``, ``williams_steiger_test``.
@@ -43,12 +44,14 @@ _MODULES = {
     "niu_penn_p": "hypothesis_tests",
     "levene": "hypothesis_tests",
     "shapiro_wilk": "hypothesis_tests",
-    "cohen_d": "effect_sizes",
-    "cohen_d_paired": "effect_sizes",
-    "rank_biserial": "effect_sizes",
-    "partial_eta_squared": "effect_sizes",
-    "equivalence_of_proportions": "equivalence_tests",
-    "equivalence_of_means": "equivalence_tests",
+    "area_under_curve": "effects.roc",
+    "delong_test": "effects.roc",
+    "cohen_d": "effects.effect_sizes",
+    "cohen_d_paired": "effects.effect_sizes",
+    "rank_biserial": "effects.effect_sizes",
+    "partial_eta_squared": "effects.effect_sizes",
+    "equivalence_of_proportions": "effects.equivalence_tests",
+    "equivalence_of_means": "effects.equivalence_tests",
     "holm": "permutation",
     "benjamini_hochberg": "permutation",
     "correlate": "hypothesis_tests",
@@ -63,11 +66,11 @@ _MODULES = {
     "tukey_hsd": "hypothesis_tests",
     "mixed_linear": "mixed",
     "mixed_logistic": "mixed",
-    "ComparisonDesign": "power",
-    "VarianceComponents": "power",
-    "estimate_components": "power",
-    "plan_sample_size": "power",
-    "simulate_comparison_power": "power",
+    "ComparisonDesign": "effects.power",
+    "VarianceComponents": "effects.power",
+    "estimate_components": "effects.power",
+    "plan_sample_size": "effects.power",
+    "simulate_comparison_power": "effects.power",
     "exact_power": "proportions",
     "critical_count": "proportions",
 }
@@ -91,8 +94,16 @@ if TYPE_CHECKING:
         clopper_pearson,
     )
     from acceptability.stats.clustered_correlation import correlate_clustered
-    from acceptability.stats.effect_sizes import cohen_d, cohen_d_paired, partial_eta_squared, rank_biserial
-    from acceptability.stats.equivalence_tests import equivalence_of_means, equivalence_of_proportions
+    from acceptability.stats.effects.effect_sizes import cohen_d, cohen_d_paired, partial_eta_squared, rank_biserial
+    from acceptability.stats.effects.equivalence_tests import equivalence_of_means, equivalence_of_proportions
+    from acceptability.stats.effects.power import (
+        ComparisonDesign,
+        VarianceComponents,
+        estimate_components,
+        plan_sample_size,
+        simulate_comparison_power,
+    )
+    from acceptability.stats.effects.roc import area_under_curve, delong_test
     from acceptability.stats.hypothesis_tests import (
         compare_correlations,
         correlate,
@@ -108,13 +119,6 @@ if TYPE_CHECKING:
     )
     from acceptability.stats.mixed import mixed_linear, mixed_logistic
     from acceptability.stats.permutation import benjamini_hochberg, holm, permutation_test, sign_flip_test
-    from acceptability.stats.power import (
-        ComparisonDesign,
-        VarianceComponents,
-        estimate_components,
-        plan_sample_size,
-        simulate_comparison_power,
-    )
     from acceptability.stats.proportions import critical_count, exact_power, mcnemar
     from acceptability.stats.regression import dummies, linear_regression, logistic_regression
 
@@ -123,6 +127,7 @@ __all__ = [
     "ComparisonDesign",
     "Interval",
     "VarianceComponents",
+    "area_under_curve",
     "benjamini_hochberg",
     "bootstrap_difference",
     "bootstrap_interval",
@@ -135,6 +140,7 @@ __all__ = [
     "correlate_clustered",
     "correlation_matrix",
     "critical_count",
+    "delong_test",
     "dummies",
     "equivalence_of_means",
     "equivalence_of_proportions",

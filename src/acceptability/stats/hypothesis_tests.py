@@ -24,7 +24,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from acceptability.errors import MeasureError, Undefined
-from acceptability.stats.effect_sizes import (
+from acceptability.stats.effects.effect_sizes import (
     EffectSize,
     partial_eta_squared,
     rank_biserial_of_area,

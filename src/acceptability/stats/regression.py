@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
 from acceptability.errors import MeasureError, Undefined
-from acceptability.stats.effect_sizes import partial_eta_squared
+from acceptability.stats.effects.effect_sizes import partial_eta_squared
 from acceptability.stats.samples import as_columns, as_sample, check_level, import_statsmodels
 from acceptability.types import Floats
 

@@ -19,7 +19,7 @@ from acceptability.errors import MeasureError, Undefined
 from acceptability.protocols import Measure
 from acceptability.specs import build_signature
 from acceptability.stats.bootstrap import Bootstrap, resample_difference
-from acceptability.stats.equivalence_tests import (
+from acceptability.stats.effects.equivalence_tests import (
     PERCENTILE,
     EquivalenceTest,
     equivalence_of_means,

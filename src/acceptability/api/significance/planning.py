@@ -12,7 +12,7 @@ import numpy as np
 from acceptability import __version__
 from acceptability.errors import MeasureError, StoreError, UnknownName
 from acceptability.specs import build_signature, format_spec
-from acceptability.stats.power import (
+from acceptability.stats.effects.power import (
     ComparisonDesign,
     PowerEstimate,
     Progress,

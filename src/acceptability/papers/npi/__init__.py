@@ -66,7 +66,7 @@ from acceptability.people.choices import PAIRING_UNITS, signed_rank_by_label, sp
 from acceptability.people.responses import Responses, read_responses, read_source_rows
 from acceptability.protocols import Engine
 from acceptability.specs import parse_model_spec
-from acceptability.stats.effect_sizes import format_effect_size
+from acceptability.stats.effects.effect_sizes import format_effect_size
 from acceptability.suites import load_suite
 from acceptability.types import Sentence, Suite
 

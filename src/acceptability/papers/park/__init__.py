@@ -51,7 +51,7 @@ from acceptability.papers.park.park_tables import (
 )
 from acceptability.protocols import Engine
 from acceptability.stats.bootstrap import Bootstrap
-from acceptability.stats.effect_sizes import format_effect_size, partial_eta_squared
+from acceptability.stats.effects.effect_sizes import format_effect_size, partial_eta_squared
 from acceptability.stats.hypothesis_tests import rank_sum
 from acceptability.suites import load_suite
 from acceptability.types import Suite

@@ -41,7 +41,7 @@ from acceptability.papers.park.park_suites import (
     read_example_types,
 )
 from acceptability.protocols import Engine
-from acceptability.stats.effect_sizes import format_effect_size
+from acceptability.stats.effects.effect_sizes import format_effect_size
 from acceptability.stats.hypothesis_tests import rank_sum, tukey_hsd, two_way_anova
 from acceptability.stats.regression import logistic_regression
 from acceptability.suites.targets import TARGET_REGION, Exclusion, add_targets, count_exclusions, split_surface_tokens
