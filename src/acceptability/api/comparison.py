@@ -1,7 +1,7 @@
 """Comparisons of models on the same rows: paired differences with tests, discordant contrasts, and correlations.
 
-- ``compare`` gives the difference of every two models with a paired bootstrap interval, a permutation test and, where rows
-  are right or wrong, McNemar's test; over all rows and by group.
+- ``compare`` gives the difference of every two models with a paired bootstrap interval, a permutation test and, where
+  rows are right or wrong, McNemar's test; over all rows and by group.
 - ``find_discordant_contrasts`` lists the contrasts behind a difference: those that only one of the models gets right.
 - ``correlate`` gives the correlation of every two models, and of each model with human ratings.
 """
@@ -74,15 +74,15 @@ class Comparison:
         low, high: The paired bootstrap interval of the difference: each resample takes the same rows of both models.
         n: The number of rows.
         p: The two-sided p value of a permutation test that swaps the two models row by row.
-        holm, benjamini_hochberg: p, corrected for the number of groups, and of pairs of models if there are three models
-            or more; None where there is but one test.
+        holm, benjamini_hochberg: p, corrected for the number of groups, and of pairs of models if there are three
+            models or more; None where there is but one test.
         only_first, only_second: If rows are right or wrong, the numbers of rows that only one model gets right.
         mcnemar_p: The p value of McNemar's exact test on these two numbers. The test assumes independent rows, so it
             is None if a sampling unit has several.
         odds_ratio: ``only_first / only_second``.
         odds_low, odds_high: Its exact interval (Clopper and Pearson); None as for McNemar's test.
-        delong_p: For areas under the ROC curve (AUC): the p value of DeLong's test, which assumes independent rows; None
-            if a sampling unit has several.
+        delong_p: For areas under the ROC curve (AUC): the p value of DeLong's test, which assumes independent rows;
+            None if a sampling unit has several.
         delong_low, delong_high: The interval of the difference by DeLong's variance.
         reason: Why the difference is undefined.
     """
@@ -524,14 +524,14 @@ def _are_fitted(units: tuple[Units, Units]) -> bool:
 
 # Columns in a model's own units, log-probabilities for one and log-odds for another. They are standardised before a
 # permutation test swaps the rows of two models, since it would otherwise mix their units.
-_MODEL_SCALE_COLUMNS = ("score", "better", "worse", "gap")
+MODEL_SCALE_COLUMNS = ("score", "better", "worse", "gap")
 
 
 def _permutation_p(
     measure: Measure, first: Units, second: Units, significance: SignificanceTest
 ) -> tuple[float | None, str]:
     """Return the p value of a permutation test, or None and the reason."""
-    columns = _list_scaled_columns(measure, first)
+    columns = list_scaled_columns(measure, first)
     options = {
         "by": significance.bootstrap.by or "",
         "draws": significance.draws,
@@ -637,7 +637,7 @@ def _test_macro(
     measure: Measure, parts: Sequence[tuple[Units, Units]], significance: SignificanceTest
 ) -> tuple[float | None, str]:
     """Return the p value of a permutation test of the mean over groups, or None and the reason."""
-    columns = _list_scaled_columns(measure, parts[0][0])
+    columns = list_scaled_columns(measure, parts[0][0])
     resampling = significance.bootstrap
     try:
         test = macro_permutation_test(
@@ -653,10 +653,10 @@ def _test_macro(
     return test.p, ""
 
 
-def _list_scaled_columns(measure: Measure, units: Units) -> tuple[str, ...]:
+def list_scaled_columns(measure: Measure, units: Units) -> tuple[str, ...]:
     """Return the columns in a model's own units, which a test that swaps two models has to standardise."""
     # A mean over rows is in the units of the measure, such as 0 or 1 per contrast, so that nothing has to be rescaled.
-    return () if measure.mean_of is not None else tuple(name for name in _MODEL_SCALE_COLUMNS if name in units.columns)
+    return () if measure.mean_of is not None else tuple(name for name in MODEL_SCALE_COLUMNS if name in units.columns)
 
 
 def _mean_if_all_defined(values: Sequence[float | None]) -> float | None:

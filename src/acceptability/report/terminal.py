@@ -321,7 +321,7 @@ def _describe_correction(correction: str) -> str:
 
 
 def describe_areas(comparisons: Sequence[Comparison]) -> list[str]:
-    """Return a line for each comparison of areas under the ROC curve, over all rows, that DeLong's test is possible for."""
+    """Return a line for each comparison over all rows that has DeLong's test of areas under the ROC curve."""
     return [
         f"{row.measure}: {row.first} against {row.second} by DeLong's test: 95 % interval "
         f"{format_interval(row.delong_low, row.delong_high)}, p {format_p_value(row.delong_p)}"
