@@ -202,11 +202,24 @@ def _build_summary_tables(report_data: ReportData) -> Iterator[ReportTable]:
             for model in models
         )
         counts = "; ".join(f"{measure}: n = {_format_counts(rows, measure)}" for measure in measures)
-        has_marks = any(cell.mark for row in body for cell in row)
+        test_notes = _describe_marks(tests, suite, measures) if len(models) > 1 else []
         reasons = [f"{format_model_name(row)}, {row['measure']}: {row['reason']}" for row in rows if row.get("reason")]
         intervals = describe_intervals({row["signature"]: row["measure"] for row in rows if row.get("signature")})
-        notes = (f"{counts}.", *(f"{line}." for line in intervals), *([MARKS_NOTE] if has_marks else []), *reasons)
+        notes = (f"{counts}.", *(f"{line}." for line in intervals), *test_notes, *reasons)
         yield ReportTable(f"summary-{suite}", suite, ("model", *measures), body, notes)
+
+
+def _describe_marks(tests: BestModelTests, suite: str, measures: Sequence[str]) -> list[str]:
+    """Return what the stars are, and a line for each measure whose models were not tested."""
+    # Without stars a reader must be able to tell "no difference was found" from "none was looked for".
+    tested = {(suite, measure) for suite, measure, _ in tests.marks}
+    reasons = {
+        measure: tests.untested.get((suite, measure), "the rows of its results were not saved")
+        for measure in measures
+        if (suite, measure) in tests.untested or (suite, measure) not in tested
+    }
+    untested = [f"Not tested: {measure}, since {reason}." for measure, reason in reasons.items()]
+    return [MARKS_NOTE] * any((suite, measure) in tested for measure in measures) + untested
 
 
 def _format_counts(rows: Sequence[Row], measure: str) -> str:
