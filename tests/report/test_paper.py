@@ -204,7 +204,7 @@ def test_what_is_not_tested_is_named_below_the_table() -> None:
     big = compare_with_best(ReportData(units=make_area_rows(10_002)))
     assert "too many rows" in big.untested["s", "AUC()"]
     (table,) = build_tables(ReportData(results=make_results("AUC()")))
-    assert "Not tested: the rows of the results were not saved." in table.notes
+    assert "Not tested: AUC(), since the rows of its results were not saved." in table.notes
 
 
 def test_models_with_other_rows_are_named_as_untested() -> None:

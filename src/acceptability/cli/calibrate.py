@@ -77,9 +77,10 @@ def _iter_error_rows(calibration: Calibration) -> Iterator[dict[str, object]]:
         }
     errors = calibration.before.debiased, calibration.after.debiased
     title = "RMS calibration error, debiased"
-    yield {"": title} | {when: f"{error.value:.4f}" for when, error in zip(("before", "after"), errors, strict=True)}
-    ends = (f"{error.low:.4f} … {error.high:.4f}" for error in errors)
-    yield {"": "  its 95 % interval"} | dict(zip(("before", "after"), ends, strict=True))
+    before, after = errors
+    yield {"": title, "before": f"{before.value:.4f}", "after": f"{after.value:.4f}"}
+    ends = [f"{error.low:.4f} … {error.high:.4f}" for error in errors]
+    yield {"": "  its 95 % interval", "before": ends[0], "after": ends[1]}
 
 
 def _iter_bin_rows(calibration: Calibration) -> Iterator[dict[str, object]]:

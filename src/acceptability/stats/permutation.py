@@ -148,7 +148,7 @@ def macro_permutation_test(
     if column and not standardise:
         # Each row weighs as much as it does in the mean over groups.
         weighted = [(first[column] - second[column]) / (len(first) * len(groups)) for first, second in groups]
-        sums = np.bincount(codes, weights=np.concatenate(weighted), minlength=n)
+        sums = np.bincount(codes, weights=np.concatenate(weighted), minlength=n).astype(np.float64)
         p, draws_used = _sign_flip_p(sums, draws, seed, alternative)
         return PermutationTest(float(sums.sum()), p, draws_used, by or "row", n, alternative)
     scaled = [

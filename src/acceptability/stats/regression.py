@@ -178,7 +178,9 @@ def linear_regression(
         Coefficient(
             name,
             *map(float, (fit.params[i], fit.bse[i], fit.tvalues[i], fit.pvalues[i], *ends[i])),
-            *(size.value, size.low, size.high),
+            effect=size.value,
+            effect_low=size.low,
+            effect_high=size.high,
         )
         for i, (name, size) in enumerate(zip(names, sizes, strict=True))
     )

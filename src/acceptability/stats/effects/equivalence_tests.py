@@ -191,7 +191,8 @@ def equivalence_of_means(
         if len(keys) != len(x):
             raise MeasureError(f"there are {len(keys)} clusters for {len(x)} rows; expected one for each row")
         _, codes = np.unique(keys, return_inverse=True)
-        sums, counts = np.bincount(codes, weights=differences), np.bincount(codes).astype(np.float64)
+        sums = np.bincount(codes, weights=differences).astype(np.float64)
+        counts = np.bincount(codes).astype(np.float64)
     n = len(sums)
     if n < 2:
         raise Undefined(f"there are {n} {'rows' if clusters is None else 'clusters'}; two are needed")

@@ -257,7 +257,8 @@ def plan_sample_size(
     estimates: dict[int, PowerEstimate] = {}
 
     def reaches_target(count: int) -> bool:
-        varied = replace(design, **{planned: count})
+        # Names of numbers only, as checked above.
+        varied = replace(design, **{planned: count})  # type: ignore[arg-type]
         estimates[count] = simulate_comparison_power(varied, simulations=simulations, seed=seed, progress=progress)
         return estimates[count].power >= target
 
@@ -416,7 +417,11 @@ def estimate_components(
     residual = 1 - sum(shares.values())
     if residual <= 0:
         raise Undefined("the answers agree so much that nothing is left for the rest of their variation")
-    return *accuracies, VarianceComponents(**{name: math.sqrt(share / residual) for name, share in shares.items()})
+    return (
+        accuracies[0],
+        accuracies[1],
+        VarianceComponents(**{name: math.sqrt(share / residual) for name, share in shares.items()}),
+    )
 
 
 def _seed_correlation(table: Floats, codes: NDArray[np.int64], accuracy: float) -> float | None:
