@@ -177,7 +177,12 @@ def linear_regression(
     coefficients = tuple(
         Coefficient(
             name,
-            *map(float, (fit.params[i], fit.bse[i], fit.tvalues[i], fit.pvalues[i], *ends[i])),
+            estimate=float(fit.params[i]),
+            se=float(fit.bse[i]),
+            statistic=float(fit.tvalues[i]),
+            p=float(fit.pvalues[i]),
+            low=float(ends[i][0]),
+            high=float(ends[i][1]),
             effect=size.value,
             effect_low=size.low,
             effect_high=size.high,
