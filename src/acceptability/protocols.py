@@ -227,6 +227,15 @@ class Measure(Protocol):
         return None
 
     @property
+    def statistic(self) -> str | None:
+        """What statistic the value is, if it has an interval of its own; or None.
+
+        "correlation", "rank correlation", "auc" (of rows with a ``label``, or with ``better_share`` and
+        ``worse_share``) or "mcc" (of rows with ``predicted`` and ``label``).
+        """
+        return None
+
+    @property
     def chance(self) -> float | None:
         """The share of rows that random scores get right, if the value is a share of right rows; else None."""
         return None
@@ -272,6 +281,11 @@ class _CompletedMeasure(Measure):
     def mean_of(self) -> str | None:
         name: str | None = getattr(self.inner, "mean_of", super().mean_of)
         return name
+
+    @property
+    def statistic(self) -> str | None:
+        statistic: str | None = getattr(self.inner, "statistic", super().statistic)
+        return statistic
 
     @property
     def chance(self) -> float | None:

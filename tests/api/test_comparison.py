@@ -65,7 +65,7 @@ def test_a_comparison_has_a_paired_interval_and_tests() -> None:
     assert result.odds_ratio is None
     fields = parse_signature(result.signature)
     assert fields["test"] == "permutation(sign-flip,two-sided,draws=2000,by=row,seed=0)"
-    assert fields["ci"] == "paired percentile(0.95,resamples=1000,by=row,seed=0)"
+    assert fields["ci"] == "paired tango(0.95,by=row)"
     assert fields["mcnemar"] == "exact"
     assert "good minus poor" in result.signature
 

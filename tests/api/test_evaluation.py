@@ -106,8 +106,9 @@ def test_a_signature_holds_what_can_change_the_value_and_nothing_else() -> None:
     assert fields["measure"] == "PairAccuracy(ties=0.0)"
     assert fields["suite"] == load_suite("starter").signature
     assert fields["model"] == "uniform(vocabulary=50000).lp()"
-    assert fields["ci"] == "percentile(0.95,resamples=50,by=row,seed=3)"
-    assert set(fields) == {"measure", "suite", "model", "n", "ci", "acceptability"}
+    assert fields["ci"] == "wilson(0.95,by=item)"
+    assert fields["units"] == "383"
+    assert set(fields) == {"measure", "suite", "model", "n", "units", "ci", "acceptability"}
 
 
 def test_the_signature_records_whether_ratings_were_standardised() -> None:
@@ -219,7 +220,10 @@ def test_folds_keep_what_the_bootstrap_draws_together() -> None:
     assert by_item.measure == "MCC(threshold='cv', folds=10, seeds=10, by='item')"
     assert by_item.value == MCC(by="item").value(MCC(by="item").units(suite, scores))
     explicit = measure_one(suite, scores, "MCC(threshold='cv')", bootstrap=Bootstrap(40, by="item"))
-    assert explicit.measure == "MCC(threshold='cv', folds=10, seed=0)", "as it was typed"
+    assert explicit.measure == "MCC(threshold='cv', folds=10, seed=0, by='item')"
+    rows = measure_one(suite, scores, "MCC(threshold='cv', by='row')", bootstrap=Bootstrap(40, by="item"))
+    assert rows.measure == "MCC(threshold='cv', folds=10, seed=0, by='row')", "as it was typed"
+    assert rows.value == MCC(threshold="cv").value(MCC(threshold="cv").units(suite, scores))
 
 
 def test_groups_keep_the_thresholds_of_the_whole_suite() -> None:

@@ -84,10 +84,14 @@ def test_items_that_depend_on_each_other_count_once() -> None:
     scores = make_scores(suite, 0)
     assert "below chance" in list_notes(suite, scores, "PairAccuracy")
     assert "below chance" not in list_notes(suite, scores, "PairAccuracy", bootstrap=Bootstrap(40, by="item"))
-    many = make_pairs(items=20)
+    many = make_pairs(items=19)
     notes = list_notes(many, make_scores(many, 0), "PairAccuracy", bootstrap=Bootstrap(40, by="item"))
     assert "below chance: 0 of 20 are right" in notes
     assert "sign-flip test by 'item'" in notes
+    # An item for each pair: the pairs are independent, which the exact test assumes.
+    single = make_pairs(items=20)
+    notes = list_notes(single, make_scores(single, 0), "PairAccuracy", bootstrap=Bootstrap(40, by="item"))
+    assert "exact binomial test" in notes
 
 
 @pytest.mark.parametrize("text", ["MCC", "Accuracy", "AUC", "MCC(threshold=0)", "Accuracy(threshold=0)"])

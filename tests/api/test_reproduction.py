@@ -483,10 +483,15 @@ def test_a_fit_of_morcela_is_equal(run: Run, tmp_path: Path) -> None:
     (tmp_path / "rated.jsonl").write_text("\n".join(lines))
     fields = list_fields(run, "link", "rated.jsonl", "-m", "trigram", "--unigrams", "wordfreq:en", "--folds", "2")
     assert fields["folds"] == "2(by=row,sorted,shuffled,seed=0,mean r within folds)"
-    # Nothing is tested, and the signature says so.
-    assert (fields["ratings"], fields["ci"], fields["test"]) == ("standardised(ddof=0)", "none", "none")
+    assert fields["ratings"] == "standardised(ddof=0)"
+    assert fields["ci"] == "paired percentile(0.95,resamples=1000,by=row,seed=0)"
+    assert fields["test"] == "permutation(swap,standardised within folds,two-sided,draws=2000,by=row,seed=0)"
     (row,) = json.loads(run("reproduce", "latest", "--json").stdout)
     assert row["status"] == "equal"
+    # The version before had neither an interval nor a test.
+    former = change(build_signature(fields.pop("measure"), fields), ci="none", test="none")
+    (again,) = reproduce(former, expected={"value": row["value"]})
+    assert (again.status, again.rows[0]["p"]) == ("equal", None)
 
 
 def test_scores_of_a_file_are_measured_again(run: Run, tmp_path: Path) -> None:
@@ -590,10 +595,13 @@ MODELS = ("-m", "trigram", "-m", "uniform")
 
 
 def test_signatures_of_correlations_have_their_interval_and_test(run: Run) -> None:
-    pearson = list_fields(run, "correlate", "starter", *MODELS)
+    by_item = list_fields(run, "correlate", "starter", *MODELS)
+    assert by_item["ci"] == "fisher-z(0.95,se=jackknife,by=item)"
+    assert by_item["test"] == "t(units-1) of fisher-z/jackknife,two-sided,by=item"
+    pearson = list_fields(run, "correlate", "starter", *MODELS, "--resample-by", "row")
     assert pearson["ci"] == "fisher-z(0.95,se=1/sqrt(n-3))"
     assert (pearson["test"], pearson["correction"]) == ("t(n-2),two-sided", "holm,benjamini-hochberg(tests=1)")
-    kendall = list_fields(run, "correlate", "starter", *MODELS, "--kind", "kendall")
+    kendall = list_fields(run, "correlate", "starter", *MODELS, "--kind", "kendall", "--resample-by", "row")
     assert kendall["ci"] != pearson["ci"]
     assert kendall["test"] != pearson["test"]
 
@@ -601,8 +609,8 @@ def test_signatures_of_correlations_have_their_interval_and_test(run: Run) -> No
 def test_signatures_of_comparisons_have_their_interval_and_test(run: Run) -> None:
     plain = ("compare", "starter", *MODELS, "-M", "PairAccuracy", "--resamples", "100")
     fields = list_fields(run, *plain)
-    assert fields["ci"] == "paired percentile(0.95,resamples=100,by=row,seed=0)"
-    assert fields["test"] == "permutation(sign-flip,two-sided,draws=2000,by=row,seed=0)"
+    assert fields["ci"] == "paired tango(0.95,by=item)"
+    assert fields["test"] == "permutation(sign-flip,two-sided,draws=2000,by=item,seed=0)"
     assert fields["mcnemar"] == "exact"
     by_item = list_fields(run, *plain, "--resample-by", "phenomenon", "--interval", "bca")
     assert by_item["ci"] == "paired bca(0.95,resamples=100,by=phenomenon,seed=0)"

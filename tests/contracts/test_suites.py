@@ -9,6 +9,7 @@ import pytest
 from acceptability.suites import load_catalog, load_suite
 from acceptability.suites.catalog import CatalogEntry, verify_files
 from acceptability.suites.tables import read_table, write_jsonl
+from acceptability.types import Suite
 
 
 @pytest.mark.parametrize("entry", load_catalog(), ids=lambda entry: entry.id)
@@ -23,7 +24,15 @@ class TestEverySuite:
         assert (len(suite.sentences), len(suite.contrasts)) == (entry.sentences, entry.contrasts)
         if len(suite.sentences) < 20_000:
             write_jsonl(suite, tmp_path / "suite.jsonl")
-            assert read_table(tmp_path / "suite.jsonl", columns={}).hash == suite.hash
+            again = read_table(tmp_path / "suite.jsonl", columns={})
+            assert (again.hash, again.unit) == (suite.hash, suite.unit)
+            # The contrasts stand with their better sentences, and so perhaps in another order.
+            assert sorted(map(repr, again.contrasts)) == sorted(map(repr, suite.contrasts))
+        check_sampling_unit(entry, suite)
+
+    def test_the_catalog_declares_the_sampling_unit(self, entry: CatalogEntry) -> None:
+        assert entry.unit, "the catalog has to say what was sampled: a tag, or row"
+        assert len(entry.unit_reason) > 20, "and why"
 
     def test_the_catalog_has_its_source(self, entry: CatalogEntry) -> None:
         assert entry.title
@@ -34,6 +43,25 @@ class TestEverySuite:
         if entry.folder:
             assert entry.source.startswith("https://raw.githubusercontent.com/")
             assert len(entry.source.rsplit("/", 1)[1]) == 40, "the source must be at a fixed commit"
+
+
+def check_sampling_unit(entry: CatalogEntry, suite: Suite) -> None:
+    """The unit is a tag of all rows, and of all suites that are loaded together."""
+    assert suite.unit == ("" if entry.unit == "row" else entry.unit)
+    for tag in suite.unit_tags:
+        rows = [*suite.sentences, *suite.contrasts]
+        assert all(row.tags.get(tag) for row in rows)
+        # A tag with one value would leave nothing to resample; one that every sentence has for itself, no pairs.
+        assert len({row.tags[tag] for row in rows}) > 1 or entry.id == "syntaxgym/nn-nv-rpl"
+        if suite.contrasts:
+            assert len({sentence.tags[tag] for sentence in suite.sentences}) < len(suite.sentences)
+
+
+def test_suites_that_are_loaded_together_have_one_sampling_unit() -> None:
+    groups: dict[str, set[str]] = {}
+    for entry in load_catalog():
+        groups.setdefault(entry.id.partition("/")[0], set()).add(entry.unit)
+    assert {name: units for name, units in groups.items() if len(units) > 1} == {}
 
 
 def test_ids_are_unique() -> None:

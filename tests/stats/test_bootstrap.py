@@ -9,16 +9,9 @@ from scipy import stats
 from acceptability import PairAccuracy, Pearson
 from acceptability.errors import MeasureError, Undefined
 from acceptability.protocols import Measure
-from acceptability.stats.bootstrap import (
-    Bootstrap,
-    Interval,
-    bootstrap_difference,
-    bootstrap_interval,
-    bootstrap_macro_interval,
-    clopper_pearson,
-    compute_acceleration,
-    parse_bootstrap,
-)
+from acceptability.stats.bootstrap import Bootstrap, Interval, compute_acceleration, parse_bootstrap
+from acceptability.stats.intervals import bootstrap_difference, bootstrap_interval, bootstrap_macro_interval
+from acceptability.stats.intervals.closed_forms import clopper_pearson
 from acceptability.stats.resampling import make_jackknife_groups, nest_rows
 from acceptability.types import Units
 
@@ -91,7 +84,7 @@ def test_resampling_single_rows_of_clusters_undercovers() -> None:
     def equal_within(generator, how) -> Interval:
         return bootstrap_interval(PairAccuracy(), rows(np.repeat(generator.random(40) < 0.7, 10)), how)
 
-    assert compute_coverage(equal_within, 0.7, lambda seed: Bootstrap(200, seed=seed), 100) < 0.6
+    assert compute_coverage(equal_within, 0.7, lambda seed: Bootstrap(200, seed=seed, method="percentile"), 100) < 0.6
 
 
 @pytest.mark.parametrize("method", ["percentile", "bca"])
@@ -150,15 +143,17 @@ def test_leaving_out_groups_estimates_the_same_acceleration() -> None:
 
 def test_the_seed_decides() -> None:
     units = rows([1.0, 0.0] * 20)
-    one, same, other = (bootstrap_interval(PairAccuracy(), units, Bootstrap(200, seed=seed)) for seed in (1, 1, 2))
+    one, same, other = (
+        bootstrap_interval(PairAccuracy(), units, Bootstrap(200, seed=seed, method="percentile")) for seed in (1, 1, 2)
+    )
     assert one == same != other
 
 
 def test_clusters_are_resampled_whole() -> None:
     alone = rows([1.0] * 50 + [0.0] * 50)
     clustered = rows([1.0] * 50 + [0.0] * 50, ["a"] * 50 + ["b"] * 50)
-    narrow = bootstrap_interval(PairAccuracy(), alone, Bootstrap(300))
-    wide = bootstrap_interval(PairAccuracy(), clustered, Bootstrap(300, by="item"))
+    narrow = bootstrap_interval(PairAccuracy(), alone, Bootstrap(300, method="percentile"))
+    wide = bootstrap_interval(PairAccuracy(), clustered, Bootstrap(300, by="item", method="percentile"))
     assert (wide.low, wide.high) == (0.0, 1.0)
     assert narrow.high - narrow.low < 0.25
     with pytest.raises(MeasureError, match="100 of 100 rows lack that tag"):
@@ -169,7 +164,7 @@ def test_a_paired_difference_is_narrower_than_two_samples() -> None:
     first = (np.random.default_rng(1).random(400) < 0.6).astype(float)
     second = first.copy()
     second[:20] = 0
-    result = bootstrap_difference(PairAccuracy(), rows(first), rows(second), Bootstrap(500))
+    result = bootstrap_difference(PairAccuracy(), rows(first), rows(second), Bootstrap(500, method="percentile"))
     assert 0 < result.low < first.mean() - second.mean() < result.high < 0.06
 
 
@@ -179,7 +174,9 @@ def test_constant_proportions_get_the_exact_interval(method: str, value: float, 
     result = bootstrap_interval(PairAccuracy(), rows([value] * 50), Bootstrap(100, method=method))
     assert (result.low, result.high) == pytest.approx((low, high), abs=1e-6)
     assert result.note == f"every row is {value:g}: exact interval of Clopper and Pearson, 50 rows"
-    clustered = bootstrap_interval(PairAccuracy(), rows([value] * 50, ["a", "b"] * 25), Bootstrap(100, by="item"))
+    clustered = bootstrap_interval(
+        PairAccuracy(), rows([value] * 50, ["a", "b"] * 25), Bootstrap(100, by="item", method=method)
+    )
     assert clustered.note.endswith("2 values of 'item'")
     assert clustered.high - clustered.low == pytest.approx(1 - 0.025**0.5)
 
@@ -252,7 +249,7 @@ def test_wrong_settings(wrong: dict[str, object]) -> None:
 
 
 def test_two_levels_are_read_back_from_a_signature() -> None:
-    nested = Bootstrap(200, by="paradigm", within="item", seed=3)
+    nested = Bootstrap(200, by="paradigm", within="item", seed=3, method="percentile")
     assert nested.signature == "percentile(0.95,resamples=200,by=paradigm/item,seed=3)"
     assert parse_bootstrap(nested.signature) == nested
     with pytest.raises(MeasureError, match="name it, as by='paradigm'"):
@@ -305,12 +302,12 @@ def test_groups_that_are_the_sampling_units_are_resampled() -> None:
         nested_rows([1] * round(10 * p) + [0] * round(10 - 10 * p), [str(i)] * 10, list("abcdefghij"))
         for i, p in enumerate(accuracies)
     ]
-    result = bootstrap_macro_interval(PairAccuracy(), groups, Bootstrap(2000, by="paradigm"))
+    result = bootstrap_macro_interval(PairAccuracy(), groups, Bootstrap(2000, by="paradigm", method="percentile"))
     # The bootstrap of the five accuracies, whatever the rows inside them.
-    plain = bootstrap_interval(PairAccuracy(), rows(accuracies), Bootstrap(2000))
+    plain = bootstrap_interval(PairAccuracy(), rows(accuracies), Bootstrap(2000, method="percentile"))
     assert (result.low, result.high) == pytest.approx((plain.low, plain.high), abs=0.01)
     bca = bootstrap_macro_interval(PairAccuracy(), groups, Bootstrap(2000, by="paradigm", method="bca"))
     assert bca.low < result.low
     # Items are inside the groups: those are resampled, and the groups stay.
-    fixed = bootstrap_macro_interval(PairAccuracy(), groups, Bootstrap(2000, by="item"))
+    fixed = bootstrap_macro_interval(PairAccuracy(), groups, Bootstrap(2000, by="item", method="percentile"))
     assert fixed.high - fixed.low < 0.9 * (result.high - result.low)

@@ -24,6 +24,7 @@ from acceptability.api.evaluation import (
     group_rows,
     needs_regions,
     resolve_measures,
+    sign_interval_method,
     sign_refit,
     signature_fields,
 )
@@ -35,16 +36,11 @@ from acceptability.measures.rows import check_measurable
 from acceptability.models import load_model
 from acceptability.protocols import Engine, Measure
 from acceptability.specs import build_signature, format_spec, parse_signature
-from acceptability.stats.bootstrap import (
-    MAX_RESAMPLES,
-    Bootstrap,
-    Interval,
-    bootstrap_difference,
-    bootstrap_macro_difference,
-)
+from acceptability.stats.bootstrap import MAX_RESAMPLES, Bootstrap, Interval
 from acceptability.stats.clustered_correlation import correlate_clustered
 from acceptability.stats.effects.roc import DeLongTest, delong_test
 from acceptability.stats.hypothesis_tests import CORRELATION_KINDS, CorrelationCell, correlation_matrix
+from acceptability.stats.intervals import bootstrap_difference, bootstrap_macro_difference
 from acceptability.stats.permutation import benjamini_hochberg, holm, macro_permutation_test, permutation_test
 from acceptability.stats.proportions import McNemar, mcnemar
 from acceptability.stats.resampling import count_sampling_units
@@ -504,6 +500,7 @@ def _test_difference(comparison: Comparison, measure: Measure, significance: Sig
         difference=comparison.first_value - comparison.second_value,
         low=interval.low,
         high=interval.high,
+        signature=sign_interval_method(comparison.signature, interval),
         p=p,
         only_first=counts.only_first if counts else None,
         only_second=counts.only_second if counts else None,
@@ -610,6 +607,7 @@ def _macro_average(
     fields = parse_signature(comparisons[0].signature) | {"group": f"macro({by})", "n": str(n), "test": test}
     if "units" in fields:
         fields["units"] = str(sum(count_sampling_units(first, significance.bootstrap.by) for first, _ in parts))
+    fields["ci"] = f"paired {significance.bootstrap.signature}" if significance.bootstrap.resamples else "none"
     # McNemar's test and the correction are of the groups.
     fields = {key: value for key, value in fields.items() if key not in ("mcnemar", "delong", "correction")}
     template = comparisons[0]
@@ -625,7 +623,7 @@ def _macro_average(
         interval.low,
         interval.high,
         n,
-        build_signature(fields.pop("measure"), fields),
+        sign_interval_method(build_signature(fields.pop("measure"), fields), interval),
         template.units,
         p=p,
         reason=f"undefined for {', '.join(undefined_groups)}" if undefined_groups else None,

@@ -26,7 +26,8 @@ from acceptability.measures.rows import check_measurable, collect_row_tags, rati
 from acceptability.protocols import Engine, Measure, Model, complete_measure
 from acceptability.reductions import LP
 from acceptability.specs import build_signature, parse_signature
-from acceptability.stats.bootstrap import Bootstrap, Interval, bootstrap_interval, bootstrap_macro_interval
+from acceptability.stats.bootstrap import Bootstrap, Interval, parse_bootstrap
+from acceptability.stats.intervals import bootstrap_interval, bootstrap_macro_interval
 from acceptability.stats.resampling import count_sampling_units
 from acceptability.stats.sampling_units import (
     fit_unit_to_groups,
@@ -302,6 +303,7 @@ def _macro_average(
     # Units that have rows in several groups are resampled in each of them.
     if "units" in fields:
         fields["units"] = str(sum(count_sampling_units(part, resampling.by) for part in parts))
+    fields["ci"] = resampling.signature
     return replace(
         results[0],
         group=f"macro({by})",
@@ -309,7 +311,7 @@ def _macro_average(
         low=bounds.low,
         high=bounds.high,
         n=counted,
-        signature=build_signature(fields.pop("measure"), fields),
+        signature=sign_interval_method(build_signature(fields.pop("measure"), fields), bounds),
         reason=f"undefined for {', '.join(undefined_groups)}" if undefined_groups else None,
         notes=(*describe_ungrouped_rows(n - counted, by), *_interval_notes(bounds)),
         units=None,
@@ -354,7 +356,7 @@ def _compute_result(
         bounds.low,
         bounds.high,
         len(units),
-        build_signature(repr(measure), fields),
+        sign_interval_method(build_signature(repr(measure), fields), bounds),
         reason=reason,
         notes=(*notes, *_interval_notes(bounds)),
         units=units,
@@ -375,6 +377,17 @@ def sign_refit(all_units: Sequence[Units], resampling: Bootstrap) -> dict[str, s
     # The value has no such field to depend on, but its interval does: those of groups keep the thresholds of the whole.
     is_refitted = resampling.resamples and any(units.refit for units in all_units)
     return {"refit": "threshold"} if is_refitted else {}
+
+
+def sign_interval_method(signature: str, interval: Interval) -> str:
+    """Return the signature of a result with the method of its interval, which may depend on the rows."""
+    if not interval.method:
+        return signature
+    fields = parse_signature(signature)
+    paired = "paired " if fields["ci"].startswith("paired ") else ""
+    settings = parse_bootstrap(fields["ci"].removeprefix("paired "))
+    fields["ci"] = paired + replace(settings, method=interval.method).signature
+    return build_signature(fields.pop("measure"), fields)
 
 
 def signature_fields(

@@ -33,7 +33,8 @@ from acceptability.models import load_model
 from acceptability.protocols import Measure
 from acceptability.reductions import Morcela, compute_unit_logprobs, count_unlisted_units, load_unigrams
 from acceptability.specs import build_signature, format_spec
-from acceptability.stats.bootstrap import Bootstrap, bootstrap_difference
+from acceptability.stats.bootstrap import Bootstrap
+from acceptability.stats.intervals import bootstrap_difference
 from acceptability.stats.permutation import permutation_test
 from acceptability.stats.sampling_units import (
     fit_unit_to_rows,
@@ -238,12 +239,14 @@ def fit_morcela(
         )
         for name in LINKS[:2]
     ]
-    bootstrap = replace(drawn.bootstrap, by=tag, seed=seed)
+    bootstrap = replace(drawn.bootstrap, by=tag, within="", seed=seed)
+    difference, method = _test_difference(rows[0], rows[1], bootstrap, drawn.draws)
+    bootstrap = replace(bootstrap, method=method)
     return MorcelaFit(
         reduction,
         {name: float(np.mean(values)) for name, values in fold_correlations.items()},
         {name: tuple(values) for name, values in fold_correlations.items()},
-        _test_difference(rows[0], rows[1], bootstrap, drawn.draws),
+        difference,
         len(ids),
         build_signature(
             format_spec("fit_morcela", {"group": tag, "folds": folds, "seed": seed}),
@@ -323,8 +326,8 @@ class _FoldCorrelation(Measure):
         return float((np.bincount(fold, x * y, minlength=self.folds) / np.sqrt(squares)).mean())
 
 
-def _test_difference(morcela: Units, slor: Units, bootstrap: Bootstrap, draws: int) -> LinkDifference:
-    """Return the difference of two cross-validated correlations, with interval and p by sampling units."""
+def _test_difference(morcela: Units, slor: Units, bootstrap: Bootstrap, draws: int) -> tuple[LinkDifference, str]:
+    """Return the difference of two cross-validated correlations by sampling units, and the method of its interval."""
     measure = _FoldCorrelation(int(morcela["fold"].max()) + 1)
     bootstrap = fit_unit_to_rows(bootstrap, morcela)
     interval = bootstrap_difference(measure, morcela, slor, bootstrap)
@@ -335,7 +338,8 @@ def _test_difference(morcela: Units, slor: Units, bootstrap: Bootstrap, draws: i
             p = permutation_test(measure, morcela, slor, by=by, draws=draws, seed=seed).p
         except Undefined as error:
             notes = (*notes, f"no permutation test: {error}")
-    return LinkDifference(measure.value(morcela) - measure.value(slor), interval.low, interval.high, p, notes)
+    value = measure.value(morcela) - measure.value(slor)
+    return LinkDifference(value, interval.low, interval.high, p, notes), interval.method or bootstrap.method
 
 
 def _note_unknown_words(sentences: Sequence[Sentence], outputs: Mapping[str, ModelOutput]) -> tuple[str, ...]:

@@ -537,6 +537,7 @@ def _recompute_measure(recomputation: Recomputation, fields: Fields) -> list[Row
 
 
 _DRAWS = re.compile(r"draws=(\d+)")
+_SEED = re.compile(r"seed=(\d+)")
 _UNIT = re.compile(r"\bby=([^,)]+)")
 
 
@@ -552,7 +553,9 @@ def _parse_unit(text: str) -> str:
 
 def _recompute_comparison(recomputation: Recomputation, fields: Fields) -> list[Row]:
     by, bootstrap = _parse_group(fields), _parse_interval(fields)
-    draws = _DRAWS.search(fields["test"])
+    draws, seed = (pattern.search(fields["test"]) for pattern in (_DRAWS, _SEED))
+    # An interval in closed form has no seed, but random swaps have.
+    bootstrap = replace(bootstrap, seed=int(seed[1])) if seed else bootstrap
     # Without an interval only the test names the sampling unit.
     if not bootstrap.resamples:
         bootstrap = replace(bootstrap, by=_parse_unit(fields["test"]))

@@ -111,7 +111,7 @@ def command(
     resample_by: ResampleByOption = None,
     draws: DrawsOption = 2000,
     seed: SeedOption = 0,
-    interval: IntervalOption = "percentile",
+    interval: IntervalOption = "auto",
     against: Annotated[
         str, typer.Option("--pairs", help="all: every two models; first: the first against each of the others.")
     ] = "all",

@@ -126,7 +126,9 @@ UnitOption = Annotated[
 IntervalOption = Annotated[
     str,
     typer.Option(
-        "--interval", help="The kind of bootstrap interval: percentile, or bca, corrected for bias and skewness."
+        "--interval",
+        help="How intervals are computed: auto, a closed form where the measure has one; or by the bootstrap: "
+        "percentile, or bca, corrected for bias and skewness.",
     ),
 ]
 SeedOption = Annotated[int, typer.Option("--seed", help="The seed of the resampling.")]
@@ -256,7 +258,7 @@ def load_cli_engine(name: str, address: str | None) -> Engine:
     return load_engine(format_spec("ray", {**spec.options, "address": address}))
 
 
-def make_bootstrap(resamples: int, by: str | None, seed: int, method: str = "percentile") -> Bootstrap:
+def make_bootstrap(resamples: int, by: str | None, seed: int, method: str = "auto") -> Bootstrap:
     """Return the bootstrap of the options ``--resamples``, ``--resample-by``, ``--seed`` and ``--interval``."""
     tag, within = parse_sampling_unit(by)
     return Bootstrap(resamples=resamples, by=tag, seed=seed, method=method, within=within)

@@ -59,7 +59,7 @@ def command(
     resamples: ResamplesOption = 1000,
     resample_by: ResampleByOption = None,
     seed: SeedOption = 0,
-    interval: IntervalOption = "percentile",
+    interval: IntervalOption = "auto",
     engine: EngineOption = "local",
     address: AddressOption = None,
     columns: SuiteColumnsOption = None,
@@ -116,7 +116,7 @@ def measure_command(
     resamples: ResamplesOption = 1000,
     resample_by: ResampleByOption = None,
     seed: SeedOption = 0,
-    interval: IntervalOption = "percentile",
+    interval: IntervalOption = "auto",
     as_json: JsonOption = False,
 ) -> None:
     """Measure scores from a file on a suite; no model is run."""

@@ -513,6 +513,7 @@ class MCC(_ThresholdedMeasure):
     """
 
     needs = "labels"
+    statistic = "mcc"
 
     def units(self, suite: Suite, scores: Scores) -> Units:
         """Return a row per labelled sentence; labels of one class only are an error."""
@@ -568,6 +569,7 @@ class AUC(Measure):
     """
 
     needs = "labels"
+    statistic = "auc"
 
     def units(self, suite: Suite, scores: Scores) -> Units:
         """Return a row per labelled sentence."""

@@ -86,6 +86,11 @@ class PBC(Measure):
         return "pbc" if self.per and self.over == "mean" else None
 
     @property
+    def statistic(self) -> str | None:
+        """A correlation over all sentences; a summary of sets is none."""
+        return None if self.per else "correlation"
+
+    @property
     def needs_tags(self) -> tuple[str, ...]:
         """The tag of the sets, if there are sets."""
         return (self.per,) if self.per else ()
@@ -140,6 +145,7 @@ class Pearson(Measure):
     """The linear correlation (Pearson's r) of scores with human ratings."""
 
     needs = "ratings"
+    statistic = "correlation"
 
     def units(self, suite: Suite, scores: Scores) -> Units:
         """Return a row per rated sentence."""
@@ -155,6 +161,7 @@ class Spearman(Measure):
     """The rank correlation (Spearman's rho) of scores with human ratings; ties share their mean rank."""
 
     needs = "ratings"
+    statistic = "rank correlation"
 
     def units(self, suite: Suite, scores: Scores) -> Units:
         """Return a row per rated sentence."""
@@ -170,6 +177,7 @@ class Kendall(Measure):
     """Kendall's tau-b of scores with human ratings: concordant minus discordant pairs of sentences."""
 
     needs = "ratings"
+    statistic = "rank correlation"
 
     def units(self, suite: Suite, scores: Scores) -> Units:
         """Return a row per rated sentence."""
@@ -178,6 +186,15 @@ class Kendall(Measure):
     def value(self, units: Units) -> float:
         """Return Kendall's tau-b."""
         return kendall(units["score"], units["rating"])
+
+
+def name_correlation(kind: str) -> str:
+    """Return what statistic a correlation of some kind is, for its interval.
+
+    >>> name_correlation("kendall")
+    'rank correlation'
+    """
+    return "correlation" if kind == "pearson" else "rank correlation"
 
 
 def compute_correlation(kind: str, first: Floats, second: Floats) -> float:

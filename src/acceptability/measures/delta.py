@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acceptability.errors import MeasureError, Undefined
-from acceptability.measures.correlation import CORRELATION_KINDS, compute_correlation
+from acceptability.measures.correlation import CORRELATION_KINDS, compute_correlation, name_correlation
 from acceptability.measures.rows import (
     check_choice,
     mean,
@@ -121,6 +121,11 @@ class DeltaCorrelation(Measure):
     kind: str = "pearson"
 
     needs = "rated contrasts"
+
+    @property
+    def statistic(self) -> str:
+        """A correlation, of ranks or of the gaps themselves."""
+        return name_correlation(self.kind)
 
     def __post_init__(self) -> None:
         check_choice("DeltaCorrelation: kind", self.kind, CORRELATION_KINDS)

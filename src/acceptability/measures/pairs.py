@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from acceptability.errors import MeasureError
-from acceptability.measures.correlation import CORRELATION_KINDS, auc, compute_correlation
+from acceptability.measures.correlation import CORRELATION_KINDS, auc, compute_correlation, name_correlation
 from acceptability.measures.rows import (
     check_choice,
     check_has_tag,
@@ -140,6 +140,11 @@ class PairCorrelation(Measure):
 
     needs = "contrasts"
 
+    @property
+    def statistic(self) -> str:
+        """A correlation, of ranks or of the scores themselves."""
+        return name_correlation(self.kind)
+
     def __post_init__(self) -> None:
         check_choice("PairCorrelation: kind", self.kind, CORRELATION_KINDS)
 
@@ -160,6 +165,7 @@ class UnpairedAUC(Measure):
     """
 
     needs = "contrasts"
+    statistic = "auc"
 
     def units(self, suite: Suite, scores: Scores) -> Units:
         """Return a row per contrast, with both scores and the weight of each sentence in this contrast."""

@@ -258,7 +258,7 @@ def evaluate_study(
         resamples=description.get("resamples", 1000),
         by=by,
         seed=description.get("seed", 0),
-        method=description.get("interval", "percentile"),
+        method=description.get("interval", "auto"),
         within=within,
     )
     names = tuple(dict.fromkeys(description["suites"]))

@@ -36,7 +36,8 @@ from acceptability.probing.representations import (
 )
 from acceptability.protocols import Measure
 from acceptability.specs import build_signature
-from acceptability.stats.bootstrap import Bootstrap, Interval, bootstrap_interval
+from acceptability.stats.bootstrap import Bootstrap, Interval
+from acceptability.stats.intervals import bootstrap_interval
 from acceptability.types import Floats, Suite, Units
 
 Labels = NDArray[np.int64]
@@ -160,7 +161,7 @@ def probe(
     check_list("factors", factors)
     _check_options(control, limit)
     design = make_design(suite, factors, by=by, held_out=held_out, limit=limit, seed=seed)
-    bootstrap = Bootstrap(resamples=resamples, by="item", seed=seed)
+    bootstrap = Bootstrap(resamples=resamples, by="item", seed=seed, method="percentile")
     signature_fields = {
         "suite": suite.signature,
         "by": by or "",
@@ -555,6 +556,7 @@ class _MulticlassMCC:
     """The MCC in the shape that the bootstrap resamples: a value over rows."""
 
     mean_of = None
+    statistic = None
 
     def value(self, units: Units) -> float:
         return compute_multiclass_mcc(units["predicted"].astype(np.int64), units["label"].astype(np.int64))

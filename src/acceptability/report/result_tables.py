@@ -91,7 +91,7 @@ def format_mark(p: float | None) -> str:
 def _find_resampling_tag(signature: str) -> str:
     """Return the tag that was resampled by for the interval of a result; empty for single rows."""
     # The permutation test must swap the same clusters: single rows of one item are not independent.
-    named = re.search(r"by=([^,/]+)[,/]", parse_signature(signature).get("ci", "")) if signature else None
+    named = re.search(r"by=([^,)/]+)[,)/]", parse_signature(signature).get("ci", "")) if signature else None
     return "" if named is None or named[1] == SINGLE_ROWS else named[1]
 
 

@@ -229,7 +229,17 @@ def collect_footnotes(results: Sequence[Result]) -> list[str]:
     return list(dict.fromkeys([*describe_intervals(signatures), *reasons, *notes, *signatures]))
 
 
-_INTERVAL_METHODS = {"percentile": "percentile bootstrap", "bca": "BCa bootstrap"}
+# What the methods of intervals in signatures are called; see ``stats.intervals``.
+_INTERVAL_METHODS = {
+    "percentile": "percentile bootstrap",
+    "bca": "BCa bootstrap",
+    "wilson": "Wilson's score",
+    "tango": "Tango's score",
+    "t": "t",
+    "jackknife": "jackknife",
+    "hanley-mcneil": "Hanley and McNeil's",
+    "jeffreys": "Jeffreys' draws",
+}
 
 
 def describe_intervals(signatures: Mapping[str, str]) -> list[str]:

@@ -32,10 +32,10 @@ from acceptability.errors import warn_of_former_name
 _MODULES = {
     "Bootstrap": "bootstrap",
     "Interval": "bootstrap",
-    "bootstrap_interval": "bootstrap",
-    "bootstrap_macro_interval": "bootstrap",
-    "bootstrap_difference": "bootstrap",
-    "clopper_pearson": "bootstrap",
+    "bootstrap_interval": "intervals",
+    "bootstrap_macro_interval": "intervals",
+    "bootstrap_difference": "intervals",
+    "clopper_pearson": "intervals.closed_forms",
     "permutation_test": "permutation",
     "sign_flip_test": "permutation",
     "mcnemar": "proportions",
@@ -85,14 +85,7 @@ _FORMER_NAMES = {
 }
 
 if TYPE_CHECKING:
-    from acceptability.stats.bootstrap import (
-        Bootstrap,
-        Interval,
-        bootstrap_difference,
-        bootstrap_interval,
-        bootstrap_macro_interval,
-        clopper_pearson,
-    )
+    from acceptability.stats.bootstrap import Bootstrap, Interval
     from acceptability.stats.clustered_correlation import correlate_clustered
     from acceptability.stats.effects.effect_sizes import cohen_d, cohen_d_paired, partial_eta_squared, rank_biserial
     from acceptability.stats.effects.equivalence_tests import equivalence_of_means, equivalence_of_proportions
@@ -117,6 +110,8 @@ if TYPE_CHECKING:
         two_way_anova,
         williams_steiger_test,
     )
+    from acceptability.stats.intervals import bootstrap_difference, bootstrap_interval, bootstrap_macro_interval
+    from acceptability.stats.intervals.closed_forms import clopper_pearson
     from acceptability.stats.mixed import mixed_linear, mixed_logistic
     from acceptability.stats.permutation import benjamini_hochberg, holm, permutation_test, sign_flip_test
     from acceptability.stats.proportions import critical_count, exact_power, mcnemar

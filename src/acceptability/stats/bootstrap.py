@@ -1,4 +1,4 @@
-"""Bootstrap confidence intervals for any measure: percentile and BCa (Efron 1987).
+"""The settings of confidence intervals, and the bootstrap: percentile and BCa intervals (Efron 1987) of any measure.
 
 Rows, or clusters of rows that share a tag (items, sets), are resampled with replacement by a local, seeded generator;
 the interval is read off the distribution of the resampled values, by percentiles or by BCa (bias-corrected and
@@ -11,7 +11,7 @@ measures the jackknife leaves out each row (or cluster) in turn or, where there 
 groups of them. Where something was fitted to the rows, such as a threshold, it is fitted again in every resample
 (``Units.refit``): an interval for one fixed threshold would leave out that another sample gives another one.
 
-A proportion whose rows are all 0 or all 1 gets the exact interval of Clopper and Pearson instead (`clopper_pearson`).
+`acceptability.stats.intervals` has the functions that choose between the bootstrap and intervals in closed form.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 import scipy
@@ -29,7 +28,6 @@ from acceptability.protocols import Measure
 from acceptability.stats.resampling import (
     UnitIndices,
     cluster_rows,
-    count_sampling_units,
     draw_resamples,
     get_cluster_keys,
     make_jackknife_groups,
@@ -38,7 +36,14 @@ from acceptability.stats.resampling import (
 )
 from acceptability.types import SINGLE_ROWS, Floats, Units
 
-INTERVAL_METHODS = ("percentile", "bca")
+INTERVAL_METHODS = ("auto", "percentile", "bca")
+"""How intervals are asked for: by resampling, or "auto", a closed form where one covers better."""
+
+CLOSED_FORMS = ("wilson", "tango", "t", "jackknife", "hanley-mcneil", "dirichlet")
+"""What "auto" may choose, as signatures name it; see `acceptability.stats.intervals`."""
+
+# These need random numbers, and their signatures the number of draws and the seed.
+_RANDOM_METHODS = (*INTERVAL_METHODS, "dirichlet")
 
 MAX_RESAMPLES = 10_000_000
 """The largest number of bootstrap resamples, or of draws of a permutation test, that may be requested."""
@@ -57,14 +62,16 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """How bootstrap intervals are computed.
+    """How confidence intervals are computed.
 
     Args:
         resamples: The number of resamples; 0 for no intervals.
         level: The confidence level.
         by: The tag whose values are resampled whole (cluster bootstrap); empty, or "row", to resample single rows. None
             is the sampling unit of the suite; where there are rows but no suite, it is single rows.
-        method: "percentile", or "bca", which corrects for bias and skewness.
+        method: "auto": a closed form where there is one for the measure, else the percentile bootstrap. "percentile" or
+            "bca" (which corrects for bias and skewness): the bootstrap for every measure. A closed form by the name
+            that signatures have for it is read as "auto".
         within: A tag, or "row": the two-level bootstrap, which resamples the values of ``by``, and inside each drawn
             one the values of this tag, or single rows. Empty for one level.
     """
@@ -73,7 +80,7 @@ class Bootstrap:
     level: float = 0.95
     by: str | None = None
     seed: int = 0
-    method: str = "percentile"
+    method: str = "auto"
     within: str = ""
 
     def __post_init__(self) -> None:
@@ -85,7 +92,7 @@ class Bootstrap:
             raise MeasureError(f"level is {self.level}; expected a share between 0 and 1")
         if self.seed < 0:
             raise MeasureError(f"seed is {self.seed}; expected a whole number from 0")
-        if self.method not in INTERVAL_METHODS:
+        if self.method not in (*INTERVAL_METHODS, *CLOSED_FORMS):
             raise MeasureError(f"the interval is {self.method!r}; expected {' or '.join(INTERVAL_METHODS)}")
         if self.by == SINGLE_ROWS:
             object.__setattr__(self, "by", "")
@@ -99,16 +106,24 @@ class Bootstrap:
 
     @property
     def signature(self) -> str:
-        """All settings, for the signature of a result."""
+        """All settings that can change the interval, for the signature of a result."""
         if not self.resamples:
             return "none"
         unit = f"{self.by}/{self.within}" if self.within else self.by or SINGLE_ROWS
+        if self.method not in _RANDOM_METHODS:
+            return f"{self.method}({self.level:g},by={unit})"
         return f"{self.method}({self.level:g},resamples={self.resamples},by={unit},seed={self.seed})"
 
+    @property
+    def is_resampled(self) -> bool:
+        """Whether every measure gets a bootstrap interval; the two levels of ``within`` have no closed form."""
+        return self.method in ("percentile", "bca") or bool(self.within)
 
-_SIGNED_BOOTSTRAP = re.compile(
-    r"(?P<method>\w+)\((?P<level>[^,]+),resamples=(?P<resamples>\d+),by=(?P<by>.*),seed=(?P<seed>\d+)\)\Z", re.DOTALL
+
+_SIGNED_RESAMPLES = re.compile(
+    r"(?P<method>[\w-]+)\((?P<level>[^,]+),resamples=(?P<resamples>\d+),by=(?P<by>.*),seed=(?P<seed>\d+)\)\Z", re.DOTALL
 )
+_SIGNED_CLOSED_FORM = re.compile(r"(?P<method>[\w-]+)\((?P<level>[^,]+),by=(?P<by>.*)\)\Z", re.DOTALL)
 
 
 def parse_bootstrap(signature: str) -> Bootstrap:
@@ -118,84 +133,40 @@ def parse_bootstrap(signature: str) -> Bootstrap:
     'item'
     >>> parse_bootstrap("percentile(0.95,resamples=1000,by=paradigm/item,seed=0)").within
     'item'
+    >>> parse_bootstrap("wilson(0.95,by=row)").method
+    'wilson'
     """
     # Never None, the unit of the suite: a signature says what was resampled.
     if signature == "none":
         return Bootstrap(resamples=0, by="")
-    match = _SIGNED_BOOTSTRAP.match(signature)
+    match = _SIGNED_RESAMPLES.match(signature) or _SIGNED_CLOSED_FORM.match(signature)
     if match is None:
-        raise MeasureError(f"{signature!r} is no bootstrap: expected METHOD(LEVEL,resamples=N,by=UNIT,seed=N)")
+        raise MeasureError(
+            f"{signature!r} is no interval: expected METHOD(LEVEL,resamples=N,by=UNIT,seed=N) or METHOD(LEVEL,by=UNIT)"
+        )
     by, _, within = match["by"].partition("/")
-    return Bootstrap(
-        resamples=int(match["resamples"]),
-        level=float(match["level"]),
-        by=by,
-        seed=int(match["seed"]),
-        method=match["method"],
-        within=within,
-    )
+    options = {name: int(match[name]) for name in ("resamples", "seed") if name in match.groupdict()}
+    return Bootstrap(level=float(match["level"]), by=by, method=match["method"], within=within, **options)
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A confidence interval; its ends are None where there is none, and the note says why or how it was computed."""
+    """A confidence interval; its ends are None where there is none, and the note says why.
+
+    Args:
+        low, high: Its ends.
+        note: Why there is none, or what its reader has to know.
+        method: How it was computed, as signatures name it; empty without an interval.
+    """
 
     low: float | None = None
     high: float | None = None
     note: str | None = None
-
-
-def bootstrap_interval(measure: Measure, units: Units, bootstrap: Bootstrap) -> Interval:
-    """Return the interval of a measure over its rows; there is none for fewer than two rows or clusters.
-
-    A proportion whose rows are all 0 or all 1 gets the exact interval of Clopper and Pearson, with each row or cluster
-    as one trial, since all resamples of such rows are equal.
-    """
-    if not bootstrap.resamples:
-        return Interval()
-    if (exact := _exact_if_constant(measure, units, bootstrap)) is not None:
-        return exact
-    return _combine_strata([_build_stratum(measure, units, bootstrap)], bootstrap, _take_only)
-
-
-def bootstrap_macro_interval(measure: Measure, groups: Sequence[Units], bootstrap: Bootstrap) -> Interval:
-    """Return the interval of the mean over groups.
-
-    Rows are resampled within groups, each of which needs two. Where the groups are what is sampled (each is one value
-    of ``by``, as paradigms are with ``by="paradigm"``), groups are resampled, and with ``within`` the rows inside them.
-    """
-    if not bootstrap.resamples:
-        return Interval()
-    return _combine_groups(groups, [partial(_build_stratum, measure, units) for units in groups], bootstrap)
-
-
-def bootstrap_difference(measure: Measure, first: Units, second: Units, bootstrap: Bootstrap) -> Interval:
-    """Return the interval of the difference between two models over the same rows (paired bootstrap)."""
-    if not bootstrap.resamples:
-        return Interval()
-    return _combine_strata([_build_difference_stratum(measure, first, second, bootstrap)], bootstrap, _take_only)
-
-
-def resample_difference(measure: Measure, first: Units, second: Units, bootstrap: Bootstrap) -> Floats:
-    """Return the difference between two models on each resample of the same rows; nan where it is undefined."""
-    stratum = _build_difference_stratum(measure, first, second, bootstrap)
-    if stratum.size < 2:
-        raise Undefined("there are fewer than two rows or clusters to resample")
-    return stratum.resample(_make_generator(bootstrap, 0))
-
-
-def bootstrap_macro_difference(
-    measure: Measure, groups: Sequence[tuple[Units, Units]], bootstrap: Bootstrap
-) -> Interval:
-    """Return the interval of the mean over groups of the difference between two models; see the interval of a mean."""
-    if not bootstrap.resamples:
-        return Interval()
-    builders = [partial(_build_difference_stratum, measure, first, second) for first, second in groups]
-    return _combine_groups([first for first, _ in groups], builders, bootstrap)
+    method: str = ""
 
 
 @dataclass(frozen=True, eq=False)
-class _Stratum:
+class Stratum:
     """Rows that are resampled by themselves (stratified bootstrap).
 
     Args:
@@ -211,7 +182,8 @@ class _Stratum:
     jackknife: Callable[[], Floats]
 
 
-def _build_stratum(measure: Measure, units: Units, bootstrap: Bootstrap) -> _Stratum:
+def build_stratum(measure: Measure, units: Units, bootstrap: Bootstrap) -> Stratum:
+    """Return the rows of a measure as a stratum."""
     if units.refit:
         return _build_refitted_stratum(measure.value(units), units, bootstrap, units.refit)
     if column := measure.mean_of:
@@ -219,7 +191,8 @@ def _build_stratum(measure: Measure, units: Units, bootstrap: Bootstrap) -> _Str
     return _build_resampled_stratum(units, bootstrap, lambda rows: measure.value(units.take_columns(rows)))
 
 
-def _build_difference_stratum(measure: Measure, first: Units, second: Units, bootstrap: Bootstrap) -> _Stratum:
+def build_difference_stratum(measure: Measure, first: Units, second: Units, bootstrap: Bootstrap) -> Stratum:
+    """Return the rows of two models as a stratum whose value is the difference of their values."""
     # The same rows are taken from both models. They are equally hard for both, so that the difference varies less
     # between resamples than with rows of each model's own.
     if first.refit or second.refit:
@@ -239,7 +212,7 @@ def _build_difference_stratum(measure: Measure, first: Units, second: Units, boo
     )
 
 
-def _build_mean_stratum(column: Floats, units: Units, bootstrap: Bootstrap) -> _Stratum:
+def _build_mean_stratum(column: Floats, units: Units, bootstrap: Bootstrap) -> Stratum:
     """Return a stratum whose value is a mean: a sum over clusters, divided by the number of their rows."""
     sums, counts = sum_by_cluster(column, units, bootstrap.by)
     n = len(sums)
@@ -264,10 +237,10 @@ def _build_mean_stratum(column: Floats, units: Units, bootstrap: Bootstrap) -> _
         return np.asarray((sums.sum() - sums) / (counts.sum() - counts))
 
     value = float(sums.sum() / counts.sum()) if n else float("nan")
-    return _Stratum(value, n, resample_nested if bootstrap.within else resample, jackknife)
+    return Stratum(value, n, resample_nested if bootstrap.within else resample, jackknife)
 
 
-def _build_resampled_stratum(units: Units, bootstrap: Bootstrap, value_of: Callable[[UnitIndices], float]) -> _Stratum:
+def _build_resampled_stratum(units: Units, bootstrap: Bootstrap, value_of: Callable[[UnitIndices], float]) -> Stratum:
     """Return a stratum for any measure, which is evaluated on the rows of each resample.
 
     Args:
@@ -308,7 +281,7 @@ def _build_resampled_stratum(units: Units, bootstrap: Bootstrap, value_of: Calla
             ]
         )
 
-    return _Stratum(evaluate_rows(np.arange(n)), n, resample_nested if bootstrap.within else resample, jackknife)
+    return Stratum(evaluate_rows(np.arange(n)), n, resample_nested if bootstrap.within else resample, jackknife)
 
 
 def _make_weighted_value(measure: Measure, units: Units) -> Callable[[Floats], float]:
@@ -325,7 +298,7 @@ def _make_weighted_value(measure: Measure, units: Units) -> Callable[[Floats], f
 
 def _build_refitted_stratum(
     value: float, units: Units, bootstrap: Bootstrap, value_of: Callable[[Floats], float]
-) -> _Stratum:
+) -> Stratum:
     """Return a stratum for a measure that is fitted again in each resample.
 
     Args:
@@ -363,47 +336,47 @@ def _build_refitted_stratum(
             ]
         )
 
-    return _Stratum(value, n, resample_nested if bootstrap.within else resample, jackknife)
+    return Stratum(value, n, resample_nested if bootstrap.within else resample, jackknife)
 
 
-def _combine_groups(
-    groups: Sequence[Units], builders: Sequence[Callable[[Bootstrap], _Stratum]], bootstrap: Bootstrap
+def resample_groups(
+    groups: Sequence[Units], builders: Sequence[Callable[[Bootstrap], Stratum]], bootstrap: Bootstrap
 ) -> Interval:
     """Return the interval of a mean over groups, which are a sample themselves or have one inside.
 
     Args:
         builders: From the bootstrap to the stratum of each group.
     """
-    if not _are_sampled(groups, bootstrap.by):
-        return _combine_strata([build(bootstrap) for build in builders], bootstrap, _average)
+    if not are_sampled(groups, bootstrap.by):
+        return resample_strata([build(bootstrap) for build in builders], bootstrap, _average)
     inner = replace(bootstrap, by="" if bootstrap.within == "row" else bootstrap.within, within="")
     group_stratum = _build_sampled_groups([build(inner) for build in builders], bootstrap)
-    return _combine_strata([group_stratum], bootstrap, _take_only)
+    return resample_strata([group_stratum], bootstrap, take_only)
 
 
-def _are_sampled(groups: Sequence[Units], by: str | None) -> bool:
+def are_sampled(groups: Sequence[Units], by: str | None) -> bool:
     """Return whether each group is one sampling unit, so that the groups are what is sampled."""
     keys = [set(get_cluster_keys(units, by)) for units in groups] if by else []
     return bool(keys) and all(len(values) == 1 for values in keys) and len(set().union(*keys)) == len(keys)
 
 
-def _build_sampled_groups(strata: Sequence[_Stratum], bootstrap: Bootstrap) -> _Stratum:
+def _build_sampled_groups(strata: Sequence[Stratum], bootstrap: Bootstrap) -> Stratum:
     """Return a stratum whose units are groups, each with its own value, or with a resampled one in two levels."""
     values, n = np.array([stratum.value for stratum in strata]), len(strata)
 
     def resample(generator: np.random.Generator) -> Floats:
         inner = values[:, None]
         if bootstrap.within:
-            inner = np.stack([part.resample(_make_generator(bootstrap, 1 + i)) for i, part in enumerate(strata)])
+            inner = np.stack([part.resample(make_generator(bootstrap, 1 + i)) for i, part in enumerate(strata)])
         drawn = generator.integers(0, n, size=(bootstrap.resamples, n))
         # A group that is drawn twice needs two resamples of its own, so that each time one of them is chosen anew.
         return np.asarray(inner[drawn, generator.integers(0, inner.shape[1], size=drawn.shape)].mean(axis=1))
 
-    return _Stratum(float(values.mean()), n, resample, lambda: (values.sum() - values) / (n - 1))
+    return Stratum(float(values.mean()), n, resample, lambda: (values.sum() - values) / (n - 1))
 
 
-def _combine_strata(
-    strata: Sequence[_Stratum], bootstrap: Bootstrap, join: Callable[[Sequence[Floats]], Floats]
+def resample_strata(
+    strata: Sequence[Stratum], bootstrap: Bootstrap, join: Callable[[Sequence[Floats]], Floats]
 ) -> Interval:
     """Return the interval of a value over strata.
 
@@ -413,7 +386,7 @@ def _combine_strata(
     if any(stratum.size < 2 for stratum in strata):
         unit_name = f"values of {bootstrap.by!r}" if bootstrap.by else "rows"
         return Interval(note=f"no interval: there are fewer than two {unit_name} to resample")
-    values = join([stratum.resample(_make_generator(bootstrap, i)) for i, stratum in enumerate(strata)])
+    values = join([stratum.resample(make_generator(bootstrap, i)) for i, stratum in enumerate(strata)])
     defined = values[~np.isnan(values)]
     undefined_count = len(values) - len(defined)
     if len(defined) < _MIN_DEFINED_SHARE * bootstrap.resamples:
@@ -437,7 +410,8 @@ def _combine_strata(
         return Interval(note=f"no BCa interval: {error}")
 
 
-def _take_only(values_by_stratum: Sequence[Floats]) -> Floats:
+def take_only(values_by_stratum: Sequence[Floats]) -> Floats:
+    """Return the values of the only stratum."""
     return values_by_stratum[0]
 
 
@@ -445,20 +419,11 @@ def _average(values_by_stratum: Sequence[Floats]) -> Floats:
     return np.asarray(np.mean(values_by_stratum, axis=0))
 
 
-def _make_generator(bootstrap: Bootstrap, stratum: int) -> np.random.Generator:
+def make_generator(bootstrap: Bootstrap, stratum: int) -> np.random.Generator:
+    """Return the random numbers of a stratum."""
     # A generator per stratum: with one and the same seed two groups of equal size would draw the same row numbers, and
     # their errors would be correlated. The first keeps the plain seed, as a measure without groups has it.
     return np.random.default_rng([bootstrap.seed, stratum] if stratum else bootstrap.seed)
-
-
-def _exact_if_constant(measure: Measure, units: Units, bootstrap: Bootstrap) -> Interval | None:
-    """Return the exact interval of a proportion whose rows are all 0 or all 1, None for all other rows."""
-    column, n = measure.mean_of, count_sampling_units(units, bootstrap.by)
-    if column is None or n < 2 or not (units[column] == units[column][0]).all() or units[column][0] not in (0, 1):
-        return None
-    low, high = clopper_pearson(n if units[column][0] else 0, n, bootstrap.level)
-    trials = f"{n} values of {bootstrap.by!r}" if bootstrap.by else f"{n} rows"
-    return Interval(low, high, f"every row is {units[column][0]:g}: exact interval of Clopper and Pearson, {trials}")
 
 
 def percentile_interval(values: Floats, level: float) -> tuple[float, float]:
@@ -508,23 +473,3 @@ def compute_acceleration(jackknife: Sequence[Floats]) -> float:
     if squares == 0:
         return 0.0
     return float(sum(float((influence**3).sum()) for influence in influences) / (6 * squares**1.5))
-
-
-def clopper_pearson(hits: int, n: int, level: float = 0.95) -> tuple[float, float]:
-    """Return the exact binomial interval of a proportion, hits out of n independent trials (Clopper and Pearson 1934).
-
-    It covers the true probability at least as often as ``level``, mostly more often.
-
-    >>> low, high = clopper_pearson(10, 10)
-    >>> round(low, 4), high
-    (0.6915, 1.0)
-    """
-    if n < 1 or not 0 <= hits <= n:
-        raise MeasureError(f"{hits} of {n} is no share; expected 0 to n hits out of at least one trial")
-    if not 0 < level < 1:
-        raise MeasureError(f"level is {level}; expected a share between 0 and 1")
-    tail = (1 - level) / 2
-    # Quantiles of beta distributions, which have no parameter of 0: there the interval reaches to the end.
-    low = 0.0 if hits == 0 else float(scipy.special.betaincinv(hits, n - hits + 1, tail))
-    high = 1.0 if hits == n else float(scipy.special.betaincinv(hits + 1, n - hits, 1 - tail))
-    return low, high

@@ -16,7 +16,7 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from acceptability.errors import MeasureError, Undefined
-from acceptability.stats.bootstrap import clopper_pearson
+from acceptability.stats.intervals.closed_forms import clopper_pearson
 from acceptability.stats.samples import as_paired_samples, check_level
 from acceptability.types import Floats
 

@@ -15,7 +15,7 @@ from acceptability.stats.resampling import count_sampling_units
 from acceptability.types import SINGLE_ROWS, Suite, Units
 
 FEW_UNITS = 10
-"""With fewer units than this, a bootstrap interval is noticeably too narrow, and a note says so."""
+"""With fewer units than this, an interval rests on a poor estimate of how units vary, and a note says so."""
 
 # What the values of tags are called where sentences have them, and where contrasts have others.
 _NAMES = {
@@ -130,8 +130,8 @@ def sign_unit_count(units: Units, bootstrap: Bootstrap) -> dict[str, str]:
 
 
 def note_few_units(units: Units, bootstrap: Bootstrap) -> tuple[str, ...]:
-    """Return a note if there are so few sampling units that an interval from them is too narrow."""
+    """Return a note if there are so few sampling units that an interval from them is rough."""
     count = count_sampling_units(units, bootstrap.by)
     if not bootstrap.resamples or not bootstrap.by or not 2 <= count < FEW_UNITS:
         return ()
-    return (f"only {name_sampling_units(bootstrap.by, count)} are resampled: intervals from so few are too narrow",)
+    return (f"only {name_sampling_units(bootstrap.by, count)} are resampled: an interval from so few is rough",)

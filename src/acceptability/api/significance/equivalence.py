@@ -18,7 +18,7 @@ from acceptability.api.scoring import as_suite
 from acceptability.errors import MeasureError, Undefined
 from acceptability.protocols import Measure
 from acceptability.specs import build_signature
-from acceptability.stats.bootstrap import Bootstrap, resample_difference
+from acceptability.stats.bootstrap import Bootstrap, build_difference_stratum, make_generator
 from acceptability.stats.effects.equivalence_tests import (
     PERCENTILE,
     EquivalenceTest,
@@ -175,7 +175,10 @@ def _choose_test(
     is_fitted = any(rows.refit is not None for rows in units)
     if column is None or is_fitted:
         difference = measure.value(first) - measure.value(second)
-        resampled = resample_difference(measure, first, second, resampling)
+        stratum = build_difference_stratum(measure, first, second, resampling)
+        if stratum.size < 2 or not resampling.resamples:
+            raise Undefined("a test by the bootstrap needs two rows or clusters, and resamples")
+        resampled = stratum.resample(make_generator(resampling, 0))
         return equivalence_of_resamples(difference, resampled, margin, count_sampling_units(first, by), alpha=alpha)
     is_binary = all(np.isin(rows[column], (0.0, 1.0)).all() for rows in units)
     if is_binary and not by:
@@ -195,7 +198,7 @@ def _sign_fields(
 ) -> dict[str, str]:
     first, second = models
     ci_level = f"{1 - 2 * alpha:g}"
-    ci = replace(resampling, level=float(ci_level)).signature
+    ci = replace(resampling, level=float(ci_level), method="percentile").signature
     return {
         "suite": suite.signature,
         "model": f"{first.signature or first.model} minus {second.signature or second.model}",

@@ -17,6 +17,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from acceptability.errors import MeasureError, Undefined
+from acceptability.stats.intervals.closed_forms import tango_interval
 from acceptability.stats.samples import as_paired_samples, as_sample
 from acceptability.types import Floats
 
@@ -29,8 +30,6 @@ EQUIVALENT, EXCEEDS, UNDECIDED = "equivalent", "different by more than the margi
 
 # With fewer undefined resamples than this share, the others are still nearly a random sample.
 _MIN_DEFINED_SHARE = 0.95
-# The search for the ends of Tango's interval stays this far from differences of −1 and 1, where variances are 0.
-_EDGE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -95,11 +94,11 @@ def equivalence_of_proportions(
     if margin >= 1:
         raise MeasureError(f"the margin is {margin:g}; shares cannot differ by more than 1")
     n, only_first, only_second = len(x), int(x @ (1 - y)), int((1 - x) @ y)
-    low, high = tango_interval(only_first, only_second, n, level=1 - 2 * alpha)
+    low, high = tango_interval(float(only_first), float(only_second), float(n), level=1 - 2 * alpha)
     return EquivalenceTest(
         (only_first - only_second) / n,
-        low,
-        high,
+        float(low),
+        float(high),
         margin,
         float(scipy.special.ndtr(-tango_z(only_first, only_second, n, -margin))),
         float(scipy.special.ndtr(tango_z(only_first, only_second, n, margin))),
@@ -130,35 +129,6 @@ def tango_z(only_first: int, only_second: int, n: int, difference: float) -> flo
     if variance <= 0:
         return 0.0 if deviation == 0 else math.copysign(math.inf, deviation)
     return deviation / math.sqrt(variance)
-
-
-def tango_interval(only_first: int, only_second: int, n: int, *, level: float = 0.95) -> tuple[float, float]:
-    """Return Tango's score interval (1998) of the difference of two paired proportions.
-
-    It is the set of differences that the score test does not reject.
-
-    Args:
-        only_first, only_second: The numbers of rows that only one model gets right.
-        n: The number of rows.
-        level: The confidence level.
-
-    >>> low, high = tango_interval(10, 5, 100)
-    >>> round(low, 4), round(high, 4)
-    (-0.0286, 0.1335)
-    """
-    if n < 1 or min(only_first, only_second) < 0 or only_first + only_second > n:
-        raise MeasureError(f"{only_first} and {only_second} of {n} rows are no counts of discordant rows")
-    from scipy.optimize import brentq
-
-    z = float(scipy.special.ndtri((1 + level) / 2))
-    observed = (only_first - only_second) / n
-
-    def excess(difference: float, side: float) -> float:
-        return tango_z(only_first, only_second, n, difference) - side * z
-
-    low = -1.0 if only_second == n else float(brentq(excess, -1 + _EDGE, observed, args=(1.0,), xtol=1e-12))
-    high = 1.0 if only_first == n else float(brentq(excess, observed, 1 - _EDGE, args=(-1.0,), xtol=1e-12))
-    return low, high
 
 
 def equivalence_of_means(

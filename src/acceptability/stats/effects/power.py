@@ -22,7 +22,7 @@ import scipy
 from numpy.typing import NDArray
 
 from acceptability.errors import MeasureError, Undefined
-from acceptability.stats.bootstrap import clopper_pearson
+from acceptability.stats.intervals.closed_forms import clopper_pearson
 from acceptability.types import Floats
 
 TEST_UNITS = ("item", "paradigm", "seed", "paradigm+seed")
