@@ -114,7 +114,7 @@ def _print_result(result: PowerRow, notes: list[str]) -> None:
         print_message(f"the fewest {result.plan.planned} with a power of {result.plan.target:g}; tried: {tried}")
     if design.models > 2:
         print_message(f"{design.models} models in all pairs; the power is that of one pair")
-    kind = "power" if design.difference else "false alarms, since there is no difference"
+    kind = "power" if design.difference else "false alarms (the difference is 0)"
     print_message(f"{kind} of a {design.test}; {estimate.simulations:,} simulated studies; interval: {INTERVAL}")
     for line in (*notes, describe_components(design.components), _describe_fixed(design), result.signature):
         print_message(line)
