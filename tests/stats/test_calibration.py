@@ -199,3 +199,27 @@ def test_the_interval_of_the_debiased_error_resamples_clusters() -> None:
         debiased_calibration_error(probabilities, labels, clusters=["a", "b", "c"])
     with pytest.raises(Undefined, match="fewer than two"):
         debiased_calibration_error(probabilities, labels, clusters=["a"] * 240)
+
+
+def test_the_interval_of_the_debiased_error_is_the_basic_bootstrap_of_its_square() -> None:
+    generator = np.random.default_rng(12)
+    values = np.repeat([0.2, 0.8], 50)
+    labels = (generator.random(100) < values - 0.15).astype(float)
+    error = debiased_calibration_error(values, labels, 2, resamples=200, seed=5)
+
+    def squares(rows: np.ndarray) -> tuple[float, float]:
+        plain = corrected = 0.0
+        for value in (0.2, 0.8):
+            inside = labels[rows][values[rows] == value]
+            share = inside.mean()
+            plain += len(inside) / 100 * (share - value) ** 2
+            corrected += len(inside) / 100 * ((share - value) ** 2 - share * (1 - share) / (len(inside) - 1))
+        return plain, corrected
+
+    draws = np.random.default_rng(5)
+    resampled = np.array([squares(draws.integers(0, 100, 100))[1] for _ in range(200)])
+    plain, corrected = squares(np.arange(100))
+    low, high = (corrected - (np.quantile(resampled, share) - plain) for share in (0.975, 0.025))
+    expected = [np.sqrt(max(square, 0)) for square in (corrected, low, high)]
+    assert low > 0
+    assert [error.value, error.low, error.high] == pytest.approx(expected, abs=1e-12)
