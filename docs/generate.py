@@ -35,6 +35,7 @@ def suites() -> str:
     for entry in load_catalog():
         facts = [
             f"- {entry.sentences:,} sentences, {entry.contrasts:,} contrasts; language {entry.language}",
+            f"- Sampling unit: `{entry.unit}`. {entry.unit_reason}",
             f"- Cite: {entry.citation}",
             f"- Licence: {entry.licence}",
             f"- Source: {entry.source or 'part of this package'}",

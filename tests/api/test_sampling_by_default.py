@@ -1,4 +1,4 @@
-"""What is resampled, swapped and kept in one fold by default: the suite's sampling unit, in every number that we print."""
+"""What is resampled, swapped and kept in one fold by default: the sampling unit of the suite, wherever it matters."""
 
 from __future__ import annotations
 

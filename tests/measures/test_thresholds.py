@@ -23,7 +23,8 @@ from acceptability.measures.classification import (
     matthews,
     mcc_at_thresholds,
 )
-from acceptability.stats.bootstrap import Bootstrap, bootstrap_difference, bootstrap_interval
+from acceptability.stats.bootstrap import Bootstrap
+from acceptability.stats.intervals import bootstrap_difference, bootstrap_interval
 from acceptability.stats.permutation import permutation_test
 from acceptability.types import Units
 

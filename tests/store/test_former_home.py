@@ -21,6 +21,7 @@ from acceptability import evaluate, reproduce
 from acceptability.cli import app
 from acceptability.protocols import Model
 from acceptability.specs import parse_signature
+from acceptability.stats.bootstrap import Bootstrap
 from acceptability.store.runs import list_saved_runs
 
 FORMER = Path(__file__).with_name("former_home")
@@ -69,7 +70,9 @@ def unused_models(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("unused_models")
 def test_nothing_that_was_stored_before_is_scored_again(former_home: Path) -> None:
     before = list_blocks(former_home)
-    results = evaluate("pairs.csv", MODELS, measures=["PairAccuracy(ties=0.5)"])
+    # The version before resampled single rows, by percentiles.
+    former = Bootstrap(by="row", method="percentile")
+    results = evaluate("pairs.csv", MODELS, measures=["PairAccuracy(ties=0.5)"], bootstrap=former)
     assert list_blocks(former_home) == before
     for result, row in zip(results, read_former_rows(), strict=True):
         assert {name: getattr(result, name) for name in NUMBERS} == {name: row[name] for name in NUMBERS}

@@ -238,7 +238,7 @@ _INTERVAL_METHODS = {
     "t": "t",
     "jackknife": "jackknife",
     "hanley-mcneil": "Hanley and McNeil's",
-    "jeffreys": "Jeffreys' draws",
+    "dirichlet": "Dirichlet posterior",
 }
 
 

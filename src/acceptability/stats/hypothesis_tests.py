@@ -31,6 +31,7 @@ from acceptability.stats.effects.effect_sizes import (
     rank_biserial_paired,
     standardised_difference,
 )
+from acceptability.stats.permutation import MAX_EXACT_CORRELATION_ROWS, exact_correlation_p
 from acceptability.stats.samples import (
     ALTERNATIVES,
     LevelCodes,
@@ -502,8 +503,9 @@ class DependentCorrelations:
 def correlate(first: ArrayLike, second: ArrayLike, kind: str = "pearson", *, level: float = 0.95) -> Correlation:
     """Return the correlation of two columns.
 
-    Assumes independent rows. p of Pearson's r assumes normal columns; that of Spearman's is by the t distribution;
-    that of Kendall's tau-b is exact for few rows without ties. Intervals are by Fisher's z transformation, with
+    Assumes independent rows. p of Pearson's r assumes normal columns. Those of the rank correlations are exact for up
+    to nine rows, with or without ties; for more, Spearman's is by the t distribution, and Kendall's exact for few rows
+    without ties, else normal. Intervals are by Fisher's z transformation, with
     standard error 1/sqrt(n−3) for Pearson's, sqrt((1+r²/2)/(n−3)) for Spearman's (Bonett and Wright 2000) and
     sqrt(.437/(n−4)) for Kendall's (Fieller 1957). Fewer rows, or a coefficient of exactly 1 or −1, give no interval.
 
@@ -600,7 +602,9 @@ def _pearson_test(x: Floats, y: Floats) -> tuple[float, float]:
 def _spearman_test(x: Floats, y: Floats) -> tuple[float, float]:
     from scipy.stats import rankdata
 
-    return _pearson_test(rankdata(x), rankdata(y))
+    ranks = rankdata(x), rankdata(y)
+    r, p = _pearson_test(*ranks)
+    return r, exact_correlation_p(*ranks, "spearman") if len(x) <= MAX_EXACT_CORRELATION_ROWS else p
 
 
 def _kendall_test(x: Floats, y: Floats) -> tuple[float, float]:
@@ -608,7 +612,8 @@ def _kendall_test(x: Floats, y: Floats) -> tuple[float, float]:
 
     test = kendalltau(x, y)
     r = float(test.statistic)
-    return (math.copysign(1.0, r) if abs(r) > 1 - _ROUNDING else r), float(test.pvalue)
+    p = exact_correlation_p(x, y, "kendall") if len(x) <= MAX_EXACT_CORRELATION_ROWS else float(test.pvalue)
+    return (math.copysign(1.0, r) if abs(r) > 1 - _ROUNDING else r), p
 
 
 _TESTS: dict[str, Callable[[Floats, Floats], tuple[float, float]]] = {

@@ -5,6 +5,8 @@ or clusters of rows, are swapped at random, and p is the share of swaps with a d
 observed one (`permutation_test`). For means that is a sign-flip test of the row-wise differences (`sign_flip_test`),
 which is exact wherever its sums can be enumerated.
 
+`exact_correlation_p` enumerates all orders of a few rows, for the p of a rank correlation.
+
 `holm` and `benjamini_hochberg` adjust the p values of many tests: of twenty tests where nothing differs, one is below
 .05 by chance.
 """
@@ -170,6 +172,44 @@ def macro_permutation_test(
 
     observed, p, draws_used = _swap_test(compute_difference, n, (draws, seed), alternative)
     return PermutationTest(observed, p, draws_used, by or "row", n, alternative)
+
+
+MAX_EXACT_CORRELATION_ROWS = 9
+"""Up to so many rows a rank correlation has an exact p: they have 362,880 orders, ten rows would have ten times more."""
+
+
+def exact_correlation_p(first: Floats, second: Floats, kind: str) -> float:
+    """Return the exact two-sided p of a rank correlation: how many orders of the rows correlate at least as much.
+
+    Ties are as in the columns themselves. For at most `MAX_EXACT_CORRELATION_ROWS` rows.
+
+    Args:
+        first, second: The ranks of the rows.
+        kind: "spearman" or "kendall".
+
+    >>> exact_correlation_p(np.array([1.0, 2, 3, 4]), np.array([1.0, 2, 3, 4]), "spearman")
+    0.08333333333333333
+    """
+    orders = _list_orders(len(first))
+    if kind == "spearman":
+        sums = (second - second.mean())[orders] @ (first - first.mean())
+    else:
+        earlier, later = np.triu_indices(len(first), 1)
+        signs, other_signs = np.sign(first[later] - first[earlier]), np.sign(second[:, None] - second)
+        sums = np.zeros(len(orders))
+        for sign, i, j in zip(signs, earlier, later, strict=True):
+            sums += sign * other_signs[orders[:, j], orders[:, i]]
+    # The first of all orders is that of the rows themselves.
+    observed = abs(float(sums[0]))
+    return float((np.abs(sums) >= observed - max(_ROUNDING * observed, _MIN_SLACK)).mean())
+
+
+def _list_orders(n: int) -> NDArray[np.int8]:
+    """Return all orders of n rows, one in each row of an array, first that in which they are."""
+    orders = np.zeros((1, 1), dtype=np.int8)
+    for size in range(2, n + 1):
+        orders = np.concatenate([np.insert(orders, place, size - 1, axis=1) for place in reversed(range(size))])
+    return orders
 
 
 def sign_flip_test(

@@ -264,7 +264,7 @@ def _find_minimal_pairs(members: Sequence[Sentence], factors: Sequence[str]) -> 
 
 
 def add_group_tag(suite: Suite, tag: str, groups: Iterable[Iterable[str]]) -> Suite:
-    """Return the suite with a derived tag that sentences share if groups connect them, directly or through others.
+    """Return the suite with a derived tag for groups that connect: sentences joined by a chain of them share its value.
 
     Contrasts get it from their sentences. Its value is the first id in the suite's order.
 
