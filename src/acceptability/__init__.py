@@ -36,6 +36,8 @@ _MODULE_OF = {
     "evaluate": "api.evaluation",
     "measure": "api.evaluation",
     "compare": "api.comparison",
+    "equivalence": "api.significance.equivalence",
+    "power": "api.significance.planning",
     "reproduce": "api.reproduction",
     "Reproduction": "api.reproduction",
     "judge": "api.scoring",
@@ -66,6 +68,8 @@ if TYPE_CHECKING:
     from acceptability.api.evaluation import evaluate, measure
     from acceptability.api.reproduction import Reproduction, reproduce
     from acceptability.api.scoring import Judgement, judge, region_scores, score
+    from acceptability.api.significance.equivalence import equivalence
+    from acceptability.api.significance.planning import power
     from acceptability.errors import AcceptabilityError
     from acceptability.measures.classification import AUC, MCC, Accuracy
     from acceptability.measures.correlation import PBC, Kendall, Pearson, Spearman
@@ -119,11 +123,13 @@ __all__ = [
     "UnpairedAUC",
     "adc_curve",
     "compare",
+    "equivalence",
     "evaluate",
     "judge",
     "load_model",
     "load_suite",
     "measure",
+    "power",
     "region_scores",
     "regress",
     "reproduce",
