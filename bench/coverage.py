@@ -17,11 +17,20 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from bench.coverage_cells import Cell, Work, list_cells
+from bench.coverage_counts import (
+    list_clusters,
+    list_differences,
+    list_macro_differences,
+    list_macro_means,
+    list_proportions,
+    list_sampled_groups,
+)
+from bench.coverage_values import list_areas, list_correlations, list_matthews, list_means
+from bench.coverage_work import Cell, Work
 from bench.tables import aligned
 
 _RESULTS = Path(__file__).parent.parent / "docs" / "results"
-_RESAMPLING = ("percentile",)
+_RESAMPLING = ("percentile", "bca")
 # The targets: of coverage averaged over the window of a cell, and of the least in it for small samples of counts.
 _LARGE = 100
 _STRICT_TARGET = (0.93, 0.97)
@@ -65,6 +74,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
     else:
         print(aligned([_HEADINGS, *map(_format_row, rows)]))
         print(f"{sum(row.target == 'met' for row in rows)} of {len(rows)} meet the target")
+
+
+def list_cells() -> list[Cell]:
+    """Return the whole grid."""
+    return [
+        *list_proportions(),
+        *list_clusters(),
+        *list_macro_means(),
+        *list_sampled_groups(),
+        *list_differences(),
+        *list_macro_differences(),
+        *list_areas(),
+        *list_matthews(),
+        *list_correlations(),
+        *list_means(),
+    ]
 
 
 def measure_cell(cell: Cell, work: Work) -> list[Row]:

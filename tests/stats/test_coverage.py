@@ -7,14 +7,15 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from bench import coverage
-from bench.coverage_cells import Cell, Work, draw_classes, draw_correlated, list_cells
+from bench.coverage_values import draw_classes, draw_correlated
+from bench.coverage_work import Cell, Work
 
 from acceptability import AUC, MCC, PairAccuracy, Pearson
 from acceptability.stats.bootstrap import Bootstrap, Interval
 from acceptability.stats.intervals import bootstrap_interval, bootstrap_macro_interval
 from acceptability.types import Units
 
-CELLS = {(cell.statistic, cell.design, cell.truth): cell for cell in list_cells()}
+CELLS = {(cell.statistic, cell.design, cell.truth): cell for cell in coverage.list_cells()}
 WORK = Work(closed=400, resampled=0)
 # Cells with a single true value need more samples than those that have a window of five.
 MORE_WORK = Work(closed=3000, resampled=0)

@@ -507,7 +507,7 @@ def _iterate_citation_keys(report_data: ReportData) -> Iterator[str]:
 def _iterate_method_keys(report_data: ReportData, fields: Sequence[Mapping[str, str]]) -> Iterator[str]:
     """Yield the keys of the methods behind intervals and corrections."""
     lists = _read_reference_lists()["methods"]
-    for interval_method in dict.fromkeys(named.get("ci", "") for named in fields):
+    for interval_method in dict.fromkeys(named.get("ci", "").removeprefix("paired ") for named in fields):
         yield from (key for name, cited in lists.items() if interval_method.startswith(name) for key in cited)
     for row in (*report_data.comparisons, *report_data.correlations):
         yield from (key for name in ("holm", "benjamini_hochberg") if row.get(name) is not None for key in lists[name])
