@@ -1,4 +1,4 @@
-"""Cells of the coverage grid: areas under the ROC curve, Matthews' correlation, correlations and means, by simulation."""
+"""Cells of the coverage grid: areas under the ROC curve, Matthews' correlation, correlations and means, simulated."""
 
 from __future__ import annotations
 
