@@ -95,22 +95,24 @@ def draw_pairs_of_types(generator: np.random.Generator) -> Design:
 
 
 def draw_logistic_paradigms(generator: np.random.Generator) -> Design:
-    """Two models over 60 paradigms of 12 items, right or wrong; the difference varies by paradigm."""
-    return _draw_logistic(generator, paradigms=60, items=12, test="likelihood ratio")
+    """Two models over 40 paradigms of 8 items, three tries each, right or wrong; the difference varies by paradigm."""
+    return _draw_logistic(generator, (40, 8, 3), "likelihood ratio")
 
 
 def draw_logistic_few_paradigms(generator: np.random.Generator) -> Design:
     """Two models over 12 paradigms of 16 items, right or wrong."""
-    return _draw_logistic(generator, paradigms=12, items=16, test="bootstrap")
+    return _draw_logistic(generator, (12, 16, 1), "bootstrap")
 
 
-def _draw_logistic(generator: np.random.Generator, *, paradigms: int, items: int, test: str) -> Design:
+def _draw_logistic(generator: np.random.Generator, sizes: tuple[int, int, int], test: str) -> Design:
+    """Return a logistic design with a number of paradigms, items in each, and tries of each model at each item."""
+    paradigms, items, tries = sizes
     n = paradigms * items
-    item, effect = np.tile(np.arange(n), 2), np.repeat([-0.5, 0.5], n)
+    item, effect = np.tile(np.arange(n), 2 * tries), np.repeat([-0.5, 0.5], n * tries)
     paradigm = item // items
     by_paradigm = draw_effects(generator, paradigms, (0.8, 0.8), 0.2)[paradigm]
     logits = 1.0 + by_paradigm[:, 0] + effect * by_paradigm[:, 1] + generator.normal(0, 0.8, n)[item]
-    outcome = (generator.random(2 * n) < expit(logits)).astype(float)
+    outcome = (generator.random(len(logits)) < expit(logits)).astype(float)
     return Design(outcome, effect, {"item": item.tolist(), "paradigm": paradigm.tolist()}, ("paradigm",), test)
 
 
