@@ -315,10 +315,11 @@ def test_a_study_page_has_one_column_for_each_measure(run: Run, tmp_path: Path) 
     (tmp_path / "sub" / "mine.csv").write_text("good,bad\nA b c.,A.\nB c.,D e f.\nE f.,G h.\n")
     study = (
         'suites = ["mine.csv"]\nmodels = ["uniform"]\nmeasures = ["PairAccuracy", "PBC"]\nresamples = 100\nseed = 3\n'
+        'interval = "percentile"\n'
     )
     (tmp_path / "sub" / "s.toml").write_text(study)
     done = run("study", "run", "sub/s.toml", "--page", "p.html")
-    assert "resamples=100,by=row,seed=3" in done.stderr
+    assert "resamples=100,by=item,seed=3" in done.stderr
     page = (tmp_path / "p.html").read_text()
     assert page.count("<thead>") == 1
     assert 'class="number">PairAccuracy(ties=0.0)</th><th scope="col" class="number">PBC()</th>' in page

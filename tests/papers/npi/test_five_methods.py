@@ -93,7 +93,7 @@ def test_absolute_pairs_of_a_language_model_follow_its_fitted_decisions(there: P
     plan = plan_methods(load_suite(str(there)), bootstrap=Bootstrap(0))
     by_method = cells(run_five_methods(plan, ["trigram"]))
     assert by_method["absolute pair"].value <= by_method["gradient pair"].value
-    assert "MCC(threshold='cv', folds=10, seeds=10).decision" in by_method["absolute pair"].signature
+    assert "MCC(threshold='cv', folds=10, seeds=10, by='item').decision" in by_method["absolute pair"].signature
     assert "MCC(threshold='cv', folds=10, seeds=10)|" in by_method["Boolean"].signature
     by_item = cells(run_five_methods(replace(plan, bootstrap=Bootstrap(40, by="item")), ["trigram"]))
     assert "MCC(threshold='cv', folds=10, seeds=10, by='item')|" in by_item["Boolean"].signature
