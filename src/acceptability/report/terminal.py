@@ -321,7 +321,7 @@ def _describe_permutation(test: str) -> str:
     scheme, _, settings = options.removeprefix("macro,").partition(",two-sided,")
     drawn = dict(part.partition("=")[::2] for part in settings.split(","))
     draws = int(drawn["draws"]) if drawn.get("draws", "").isdecimal() else 0
-    over = "" if drawn.get("by", SINGLE_ROWS) == SINGLE_ROWS else f", values of {drawn['by']!r} whole"
+    over = "" if drawn.get("by", SINGLE_ROWS) == SINGLE_ROWS else f", rows of the same {drawn['by']} together"
     return f"p: permutation test {_PERMUTATIONS.get(scheme, scheme)}{over}, two-sided, exact or {draws:,} draws"
 
 
