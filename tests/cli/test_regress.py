@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -9,8 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 import lme4_data
+from acceptability.api.reproduction import reproduce
 from acceptability.cli import app
 from acceptability.errors import AcceptabilityError, StoreError
+from acceptability.specs import parse_signature, parse_spec
 from acceptability.stats import regress
 from acceptability.store.run_tables import read_run_table
 
@@ -134,3 +137,16 @@ def test_the_engine_lme4_is_asked_for_by_name(table: Path, tmp_path: Path, monke
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(AcceptabilityError, match="Rscript was not found"):
         invoke(table, "-f", FORMULA, "--engine", "lme4")
+
+
+def test_the_signature_names_data_and_methods(table: Path) -> None:
+    shown = json.loads(invoke(table, "-f", FORMULA, "--interval", "profile", "--json"))
+    fields = parse_signature(shown["signature"])
+    assert parse_spec(fields["measure"]).options == {"formula": FORMULA, "family": "gaussian", "design": ""}
+    assert fields["data"] == f"sleep.csv@{hashlib.sha256(table.read_bytes()).hexdigest()[:12]}"
+    assert fields["test"] == "t test, Satterthwaite df"
+    assert fields["ci"] == "0.95 Wald, t with Satterthwaite df and 0.95 profile likelihood"
+    assert (fields["n"], fields["method"]) == ("180", "REML")
+    (again,) = reproduce(shown["signature"])
+    assert again.status == "not reproducible"
+    assert "run `acceptability regress`" in again.differences[0]

@@ -407,12 +407,14 @@ def _check_signed_model(signature: str) -> None:
 
 _REDUCTION_START = re.compile(r"\.([A-Za-z_]\w*)\(")
 
-# Their inputs (a corpus, a test set, an encoder's states) are in no saved run.
+# Their inputs (a corpus, a test set, an encoder's states, a table) are in no saved run. A formula can call functions,
+# so that no signature may start one.
 _COMMANDS_INSTEAD = {
     "perplexity": "`acceptability perplexity MODEL --corpus FILE`",
     "pseudo_perplexity": "`acceptability perplexity MODEL --pseudo --corpus FILE`",
     "predictions": "`acceptability submit` with the same test set",
     "probe": "`acceptability probe` with the options of its signature",
+    "regress": "`acceptability regress` with the formula and the data of its signature",
 }
 
 

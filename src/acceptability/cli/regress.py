@@ -7,12 +7,16 @@ from typing import Annotated, Any
 
 import typer
 
-from acceptability.cli.console import JsonOption, print_data, print_json, read_columns, read_where
+from acceptability import __version__
+from acceptability.cli.console import JsonOption, print_data, print_json, print_message, read_columns, read_where
 from acceptability.errors import SpecError
+from acceptability.specs import build_signature, format_spec
 from acceptability.stats import estimate_intervals, estimate_means, regress
-from acceptability.stats.designs import fit_design
+from acceptability.stats.designs import DesignFit, fit_design
+from acceptability.stats.mixed.mixed_intervals import ParameterIntervals
+from acceptability.stats.mixed.mixed_regression import MixedRegression
 from acceptability.stats.mixed.satterthwaite import format_term_tests
-from acceptability.store.run_tables import read_run_table, rename_columns
+from acceptability.store.run_tables import read_run_table, rename_columns, sign_run_table
 
 
 def command(
@@ -93,12 +97,36 @@ def command(
     ends = (
         None if interval == "wald" else estimate_intervals(result, method=interval, level=level, draws=draws, seed=seed)
     )
+    signature = build_signature(
+        format_spec("regress", {"formula": result.formula, "family": result.family, "design": design or ""}),
+        {
+            "data": sign_run_table(source),
+            **({"where": ",".join(where)} if where else {}),
+            **({"columns": columns} if columns else {}),
+            "n": str(result.n),
+            **_sign_methods(result, ends, fitted),
+            "acceptability": __version__,
+        },
+    )
     if as_json:
         content: dict[str, Any] = {**result.to_dict(), "terms": [asdict(test) for test in terms]}
         content["means"] = averages and [asdict(mean) for mean in (*averages.means, *averages.contrasts)]
         content["intervals"] = ends and [asdict(one) for one in ends.intervals]
         content["design"] = fitted and fitted.to_dict()
+        content["signature"] = signature
         print_json(content)
         return
     parts = [str(result), format_term_tests(terms), averages, ends, fitted and fitted.describe()]
     print_data("\n\n".join(str(part) for part in parts if part) + "\n")
+    print_message(signature)
+
+
+def _sign_methods(result: MixedRegression, ends: ParameterIntervals | None, fitted: DesignFit | None) -> dict[str, str]:
+    """Return the names of the estimator, the tests and the intervals, for the signature."""
+    first = result.coefficients[0]
+    test = fitted and fitted.comparison and fitted.comparison.test
+    return {
+        "method": result.method,
+        "test": first.test + (f" and {test}" if test else ""),
+        "ci": first.interval + (f" and {ends.intervals[0].method}" if ends else ""),
+    }

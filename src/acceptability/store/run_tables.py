@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from acceptability.errors import StoreError
+from acceptability.models.files import hash_file
 from acceptability.store.runs import find_run
 from acceptability.suites.tables import is_table_file, read_rows
 from acceptability.text.io import parse_number
@@ -48,6 +49,18 @@ def read_run_table(source: str, where: Mapping[str, str] | None = None) -> Colum
         _check_one_measure(source, rows)
         names = [name for name in names if any(name in row for row in rows)]
     return {name: _convert([row.get(name) for row in rows]) for name in names}
+
+
+def sign_run_table(source: str) -> str:
+    """Return the name of a table or a run with a hash of its content, for signatures.
+
+    Args:
+        source: The path of a table, or a run.
+    """
+    if is_table_file(source):
+        return f"{Path(source).name}@{hash_file(Path(source))}"
+    run, folder = find_run(source) or (None, Path(source))
+    return f"run {run.id if run else source}@{hash_file(folder / 'units.json')}"
 
 
 def rename_columns(table: Columns, names: Mapping[str, str]) -> Columns:
