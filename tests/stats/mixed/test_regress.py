@@ -102,7 +102,7 @@ def test_a_formula_that_cannot_be_read(formula: str, message: str) -> None:
         ("reaction ~ days ++ (1 | person)", "a sign without a term"),
         ("reaction ~ days + (1 | person) +", "a sign without a term"),
         ("reaction ~ days * + (1 | person)", "cannot be read"),
-        ("reaction ~ nothing(days) + (1 | person)", "no column 'nothing'"),
+        ("reaction ~ nothing(days) + (1 | person)", r"has nothing\(\); functions of a formula"),
         ("reaction ~ log(person) + (1 | person)", "cannot be computed"),
         ("reaction ~ days + days2 + (1 | person)", "linear combination"),
         ("reaction ~ empty + (1 | person)", "column 'empty' has 2 missing values, the first in row 4"),
@@ -437,3 +437,17 @@ def test_the_former_functions_give_the_same_fits_and_say_what_they_are_called_no
         assert former.criterion == pytest.approx(fit.deviance)
         by_group = {effect.group: effect.sd for effect in fit.random_effects}
         assert {effect.name: effect.sd for effect in former.random_intercepts} == pytest.approx(by_group)
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "y ~ open('x') + (1 | g)",
+        "y ~ x.__class__ + (1 | g)",
+        "y ~ I(eval('1')) + (1 | g)",
+        "np.load('x') ~ 1 + (1 | g)",
+    ],
+)
+def test_a_formula_calls_no_function_but_transforms(formula: str) -> None:
+    with pytest.raises(MeasureError, match="functions of a formula are C, I"):
+        regress(formula, {"y": [1.0, 2.0], "x": [0.0, 1.0], "g": ["a", "b"]})

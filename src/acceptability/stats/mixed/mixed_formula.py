@@ -20,6 +20,10 @@ from acceptability.stats.samples import as_sample, encode_levels
 from acceptability.types import Floats
 
 _EXAMPLE = "'correct ~ model + (1 + model | paradigm) + (1 | item)'"
+# What a formula may call: formulaic's transforms of one column, and the codings of factors inside of C().
+_FUNCTIONS = {"C", "I", "Q", "bs", "cc", "center", "cr", "cs", "exp", "log", "log10", "log2", "poly", "scale"}
+_FUNCTIONS |= {f"contr.{coding}" for coding in ("treatment", "sum", "helmert", "poly", "diff", "sas")}
+_FUNCTIONS |= {f"np.{name}" for name in ("abs", "exp", "log", "log10", "log1p", "log2", "sqrt")}
 # Joins the labels of an interaction of groups: a character that no label of a table is likely to have.
 _SEPARATOR = ":"
 
@@ -87,6 +91,7 @@ def parse_mixed_formula(text: str) -> MixedFormula:
     >>> parse_mixed_formula("y ~ x + (x || item)")
     MixedFormula(outcome='y', fixed='x', random=(RandomPart(effects='x', groups=('item',), is_correlated=False),))
     """
+    _check_calls(text)
     outcome, tilde, right = text.partition("~")
     if not tilde or not outcome.strip() or not right.strip() or "~" in right:
         raise MeasureError(f"the formula {text!r} is not of the form {_EXAMPLE}")
@@ -105,6 +110,19 @@ def parse_mixed_formula(text: str) -> MixedFormula:
         )
     joined = " ".join(f"{sign} {term}" for sign, term in fixed).removeprefix("+ ")
     return MixedFormula(outcome.strip(), joined or "1", tuple(random))
+
+
+def _check_calls(text: str) -> None:
+    """Raise MeasureError for a formula that calls any function but harmless ones, or reaches into Python objects."""
+    # formulaic evaluates what stands in a formula as Python, and a formula may come with somebody else's data.
+    bare = re.sub(r"`[^`]*`", "", text)
+    unknown = sorted(set(re.findall(r"([\w.]+)\s*\(", bare)) - _FUNCTIONS)
+    if "__" in bare or unknown:
+        found = "names with two underscores" if "__" in bare else f"{unknown[0]}()"
+        raise MeasureError(
+            f"the formula {text!r} has {found}; functions of a formula are {', '.join(sorted(_FUNCTIONS))}. "
+            "Compute any other column before the analysis"
+        )
 
 
 def _split_terms(text: str, formula: str) -> list[tuple[str, str]]:
