@@ -97,7 +97,13 @@ def resample_strata(strata: Sequence[ClusterSums], row: int, generator: np.rando
     """Return the percentile interval of one sample, whose clusters are resampled within strata."""
     values = np.zeros(RESAMPLES)
     for sums, counts in strata:
-        drawn = generator.integers(0, len(counts), size=(RESAMPLES, len(counts)))
+        n = len(counts)
+        if (counts == 1).all():
+            # Single rows are counted: how many of each kind a resample has is one multinomial draw.
+            kinds, tallies = np.unique(sums[row], return_counts=True)
+            values += generator.multinomial(n, tallies / n, size=RESAMPLES) @ kinds / n / len(strata)
+            continue
+        drawn = generator.integers(0, n, size=(RESAMPLES, n))
         values += sums[row][drawn].sum(axis=1) / counts[drawn].sum(axis=1) / len(strata)
     low, high = np.quantile(values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return np.asarray(low), np.asarray(high)
@@ -121,9 +127,8 @@ def cover_clusters(clusters: int, rows: int, icc: float, share: float, work: Wor
         return [(generator.binomial(rows, shares).astype(np.float64), np.full(clusters, float(rows)))]
 
     key = (clusters, rows, icc)
-    return gather_points(
-        [_cover_strata(partial(draw, p), p, work, (*key, p)) for p in shift_share(share, SIMULATED_OFFSETS)]
-    )
+    shares = shift_share(share, SIMULATED_OFFSETS)
+    return gather_points([_cover_strata(partial(draw, p), p, work, (*key, p)) for p in shares])
 
 
 def list_clusters() -> list[Cell]:

@@ -1,4 +1,4 @@
-"""Cells of the coverage grid: areas under the ROC curve, Matthews' correlation, correlations and means, simulated."""
+"""Cells of the coverage grid: areas under the ROC curve, Matthews' and other correlations, means; all by simulation."""
 
 from __future__ import annotations
 

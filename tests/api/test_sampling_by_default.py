@@ -21,13 +21,15 @@ from acceptability import (
     measure,
     reproduce,
 )
+from acceptability.api import linking
 from acceptability.api.comparison import correlate
-from acceptability.api.linking import assign_folds, fit_morcela
+from acceptability.api.linking import assign_folds, fit_beta_gamma, fit_morcela
 from acceptability.cli import app
 from acceptability.errors import MeasureError
 from acceptability.measures import classification
 from acceptability.specs import parse_signature
 from acceptability.stats.bootstrap import Bootstrap
+from acceptability.stats.permutation import PermutationTest, permutation_test
 from acceptability.types import Contrast, TokenScores
 
 LEXICALISATIONS = 6
@@ -247,10 +249,19 @@ def unigrams(tmp_path) -> str:
     return str(path)
 
 
-def test_link_tests_morcela_against_slor_by_unit(worded: Suite, unigrams: str) -> None:
+def test_link_tests_morcela_against_slor_by_unit(worded: Suite, unigrams: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Interval and p are computed again, from the definition and with other random numbers."""
-    outputs = make_outputs(worded)
+    outputs, swapped_units = make_outputs(worded), []
+
+    def watch(*rows: object, by: str, **options: int) -> PermutationTest:
+        test = permutation_test(*rows, by=by, **options)
+        swapped_units.append((test.unit, test.n))
+        return test
+
+    monkeypatch.setattr(linking, "permutation_test", watch)
     fit = fit_morcela(worded, outputs, unigrams, folds=4)
+    # A difference as clear as this one has the same p by either unit.
+    assert swapped_units == [("frame", UNITS)]
     difference = fit.difference
     assert difference.value == pytest.approx(fit.correlations["morcela"] - fit.correlations["slor"])
     fold = assign_folds(worded, folds=4)
@@ -293,8 +304,6 @@ def test_link_tests_morcela_against_slor_by_unit(worded: Suite, unigrams: str) -
 
 
 def predict_out_of_fold(worded: Suite, outputs: dict[str, TokenScores], fit, fold: np.ndarray) -> list[np.ndarray]:
-    from acceptability.api.linking import fit_beta_gamma
-
     rows = np.array([[part.sum() for part in fit.reduction.unit_logprobs(outputs[one.id])] for one in worded.sentences])
     lengths = np.array([len(outputs[one.id].tokens) for one in worded.sentences], float)
     ratings = np.array([one.rating for one in worded.sentences])
