@@ -495,7 +495,7 @@ def test_a_fit_of_morcela_is_equal(run: Run, tmp_path: Path) -> None:
     assert row["status"] == "equal"
     # The version before had neither an interval nor a test.
     former = change(build_signature(fields.pop("measure"), fields), ci="none", test="none")
-    (again,) = reproduce(former, expected={"value": row["value"]})
+    (again,) = reproduce(former, expected={"value": row["value"]}, data=[str(tmp_path / "rated.jsonl")])
     assert (again.status, again.rows[0]["p"]) == ("equal", None)
     omitting = list_fields(
         run, "link", "rated.jsonl", "-m", "trigram(unknown='omit')", "--unigrams", "wordfreq:en", "--folds", "2"
