@@ -11,7 +11,6 @@ import sys
 
 from acceptability import Bootstrap, evaluate, load_suite
 from acceptability.errors import ModelError
-from acceptability.models import list_named_models
 from acceptability.models.unknown_words import POLICIES
 from acceptability.report.terminal import format_number
 from acceptability.types import Suite
@@ -32,9 +31,8 @@ def main() -> None:
 
 def format_cell(suite: Suite, model: str, policy: str, measure: str) -> str:
     """Return the value of a measure and the number of its rows; "refused" if a sentence has an unknown word."""
-    spec = f"{list_named_models()[model].make_spec()}(unknown='{policy}')"
     try:
-        (result,) = evaluate(suite, [spec], measures=[measure], bootstrap=Bootstrap(0))
+        (result,) = evaluate(suite, [f"{model}(unknown='{policy}')"], measures=[measure], bootstrap=Bootstrap(0))
     except ModelError as error:
         print(error, file=sys.stderr)
         return "refused"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections import Counter, defaultdict
@@ -12,8 +13,10 @@ from pathlib import Path
 
 import lemminflect
 import pytest
+import typer
 
 import acceptability
+from acceptability import cli
 
 SOURCE = Path(acceptability.__file__).parent
 
@@ -122,6 +125,15 @@ def test_imports_point_one_way(path: Path) -> None:
         assert other == room or RANK[other] < RANK[room], f"{room} imports {other}"
 
 
+def test_the_picture_of_the_architecture_has_this_order() -> None:
+    path = SOURCE.parents[1] / "docs" / "pictures" / "architecture.svg"
+    below = path.read_text(encoding="utf-8").partition("Subpackages")[2]
+    rows = defaultdict(set)
+    for y, name in re.findall(r'class="name" x="[\d.]+" y="(\d+)">([a-z]+)<', below):
+        rows[int(y)].add(name)
+    assert [rows[y] for y in sorted(rows, reverse=True)] == ROOM_ORDER[:-1]
+
+
 @pytest.mark.parametrize("path", list_modules(), ids=relative_name)
 def test_only_models_and_training_import_torch(path: Path) -> None:
     heavy = {module.split(".")[0] for module, _ in iter_imports(path)} & {"torch", "transformers"}
@@ -150,6 +162,28 @@ def test_private_attributes_of_modules_stay_in_their_module(path: Path) -> None:
             assert not private, f"{relative_name(path)}:{node.lineno}: {node.value.id}.{node.attr}"
 
 
+@pytest.mark.parametrize("path", list_modules(), ids=relative_name)
+def test_private_attributes_of_objects_stay_in_their_module(path: Path) -> None:
+    # Also those of a base class, or of a module that is imported under another name.
+    foreign = frozenset().union(*map(bound_private_names, list_modules())) - bound_private_names(path)
+    for node in ast.walk(parse(path)):
+        # torch has private operators, some with names that are ours too.
+        if isinstance(node, ast.Attribute) and not ast.unparse(node).startswith("torch."):
+            assert node.attr not in foreign, f"{relative_name(path)}:{node.lineno}: {ast.unparse(node)}"
+
+
+@cache
+def bound_private_names(path: Path) -> frozenset[str]:
+    """The private names that a module binds: functions, classes, variables, attributes and arguments."""
+    names = set()
+    for node in ast.walk(parse(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
+            names.add(node.id if isinstance(node, ast.Name) else node.attr)
+    return frozenset(name for name in names if name.startswith("_") and not name.endswith("__"))
+
+
 def _is_our_module(module: str, name: str) -> bool:
     if not module.startswith("acceptability"):
         return False
@@ -175,9 +209,10 @@ def test_folders_stay_small() -> None:
 
 def test_a_module_name_stands_for_one_module() -> None:
     # A command's file has the command's name, which may be that of the room behind it.
+    command_files = {SOURCE / "cli" / f"{name}.py" for name in typer.main.get_command(cli.app).commands}
     folders = defaultdict(list)
     for path in list_modules():
-        if path.stem not in SHARED_MODULE_NAMES and path.parent.name != "cli":
+        if path.stem not in SHARED_MODULE_NAMES and path not in command_files:
             folders[path.stem].append(relative_name(path))
     assert {stem: names for stem, names in folders.items() if len(names) > 1} == {}
 

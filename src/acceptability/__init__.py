@@ -36,9 +36,12 @@ _MODULE_OF = {
     "evaluate": "api.evaluation",
     "measure": "api.evaluation",
     "compare": "api.comparison",
+    "equivalence": "api.significance.equivalence",
+    "power": "api.significance.planning",
     "reproduce": "api.reproduction",
     "Reproduction": "api.reproduction",
     "judge": "api.scoring",
+    "regress": "stats.mixed",
     "PairAccuracy": "measures.pairs",
     "AbsolutePair": "measures.pairs",
     "GradientPair": "measures.pairs",
@@ -65,6 +68,8 @@ if TYPE_CHECKING:
     from acceptability.api.evaluation import evaluate, measure
     from acceptability.api.reproduction import Reproduction, reproduce
     from acceptability.api.scoring import Judgement, judge, region_scores, score
+    from acceptability.api.significance.equivalence import equivalence
+    from acceptability.api.significance.planning import power
     from acceptability.errors import AcceptabilityError
     from acceptability.measures.classification import AUC, MCC, Accuracy
     from acceptability.measures.correlation import PBC, Kendall, Pearson, Spearman
@@ -80,6 +85,7 @@ if TYPE_CHECKING:
     from acceptability.measures.predictions import Predictions
     from acceptability.models import load_model
     from acceptability.stats.bootstrap import Bootstrap
+    from acceptability.stats.mixed import regress
     from acceptability.suites import load_suite
     from acceptability.types import Contrast, LabelScores, Query, Result, Scores, Sentence, Suite, TokenScores, Units
 
@@ -117,12 +123,15 @@ __all__ = [
     "UnpairedAUC",
     "adc_curve",
     "compare",
+    "equivalence",
     "evaluate",
     "judge",
     "load_model",
     "load_suite",
     "measure",
+    "power",
     "region_scores",
+    "regress",
     "reproduce",
     "score",
 ]

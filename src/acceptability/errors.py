@@ -133,11 +133,12 @@ class MissingExtra(AcceptabilityError):
     Args:
         feature: What the user requested.
         packages: The packages that it needs, as the object of "needs".
-        install: What to pass to ``pip install``.
+        install: What to pass to ``pip install``, or to another command.
+        command: Another command, for what is no package of Python.
     """
 
-    def __init__(self, feature: str, packages: str, install: str) -> None:
-        super().__init__(f"{feature!r} needs {packages}. Install with: pip install {install}")
+    def __init__(self, feature: str, packages: str, install: str, *, command: str = "pip install") -> None:
+        super().__init__(f"{feature!r} needs {packages}. Install with: {command} {install}")
 
 
 def closest_name(name: str, known: Iterable[str]) -> str | None:

@@ -472,7 +472,7 @@ class Scores:
 
     @property
     def missing_hint(self) -> str:
-        """What an error about a missing score adds: how many are missing, and how to go on without them."""
+        """What an error about a missing score adds: how many are missing, and how to continue without them."""
         if not self.missing:
             return ""
         return (

@@ -6,7 +6,9 @@ import csv
 import json
 import os
 import subprocess
+from collections import Counter
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +20,7 @@ from acceptability import Bootstrap, Scores, Sentence, Suite, compare
 from acceptability import measure as measure_scores
 from acceptability.errors import MeasureError, SuiteError
 from acceptability.specs import parse_signature
+from acceptability.stats import delong_test, mcnemar
 from acceptability.types import make_contrast
 
 KINDS = ("a", "b", "c")
@@ -77,12 +80,14 @@ def test_groups_come_with_corrected_p_and_a_macro_mean() -> None:
     assert overall.holm is None
     assert macro.difference == pytest.approx(np.mean([10 / 20, 1 / 20, 0]))
     assert macro.low < macro.difference < macro.high
-    assert macro.p is None
+    # 11 discordant rows, of which those of a group count equally: all have one sign.
+    assert macro.p == pytest.approx(2 / 2**11, rel=1e-9)
     assert macro.n == 60
     fields = [parse_signature(result.signature) for result in (overall, groups[0], macro)]
     corrections = [field.get("correction") for field in fields]
     assert corrections == [None, "holm,benjamini-hochberg(tests=3)", None]
-    assert [field["test"] == "none" for field in fields] == [False, False, True]
+    assert [field["test"] == "none" for field in fields] == [False, False, False]
+    assert fields[2]["test"].startswith("permutation(macro,sign-flip,two-sided")
 
 
 def test_the_same_model_twice_does_not_differ() -> None:
@@ -383,3 +388,88 @@ def test_the_permutation_test_of_fitted_thresholds_holds_its_level() -> None:
         for seed in range(100)
     ]
     assert 0.12 <= np.mean(np.array(ps) <= 0.2) <= 0.28
+
+
+THIRD = make_scores(SUITE, {"a": 12, "b": 20, "c": 1}, "third")
+
+
+def test_three_models_are_compared_in_all_pairs() -> None:
+    results = compare(SUITE, [GOOD, POOR, THIRD], ["PairAccuracy"], by="kind")
+    overall = [result for result in results if result.group is None]
+    assert [(result.first, result.second) for result in overall] == [
+        ("good", "poor"),
+        ("good", "third"),
+        ("poor", "third"),
+    ]
+    ps = [stats.binomtest(result.only_first, result.only_first + result.only_second).pvalue for result in overall]
+    assert [result.p for result in overall] == pytest.approx(ps)
+    assert [result.holm for result in overall] == pytest.approx(stats_holm(ps))
+    # Groups are a family of their own: three pairs in each of three groups.
+    groups = [result for result in results if result.group and "=" in result.group]
+    assert [result.holm for result in groups] == pytest.approx(stats_holm([result.p for result in groups]))
+    assert parse_signature(groups[0].signature)["correction"] == "holm,benjamini-hochberg(tests=9)"
+    assert parse_signature(overall[0].signature)["family"] == "good and poor and third"
+    macros = [result for result in results if result.group == "macro(kind)"]
+    assert [result.holm for result in macros] == pytest.approx(stats_holm([result.p for result in macros]))
+
+
+def stats_holm(ps: list[float]) -> list[float]:
+    from statsmodels.stats.multitest import multipletests
+
+    return multipletests(ps, method="holm")[1].tolist()
+
+
+def test_the_first_model_against_the_others_is_a_smaller_family() -> None:
+    first = compare(SUITE, [GOOD, POOR, THIRD], ["PairAccuracy"], pairs="first")
+    assert [(result.first, result.second) for result in first] == [("good", "poor"), ("good", "third")]
+    assert [result.holm for result in first] == pytest.approx(stats_holm([result.p for result in first]))
+    with pytest.raises(MeasureError, match="pairs is 'some'"):
+        compare(SUITE, [GOOD, POOR], pairs="some")
+
+
+def test_the_macro_difference_is_tested_by_swapping_rows_within_groups() -> None:
+    """Groups of 20, 5 and 2 contrasts: all sign flips by brute force, each row weighing as in the macro mean."""
+    kept = [contrast for i, contrast in enumerate(SUITE.contrasts) if i < 6 or 20 <= i < 25 or 40 <= i < 42]
+    suite = Suite("uneven", SUITE.sentences, tuple(kept))
+    generator = np.random.default_rng(2)
+    first, second = (
+        Scores(
+            {sentence.id: float(x) for sentence, x in zip(SUITE.sentences, generator.normal(size=120), strict=True)},
+            name,
+        )
+        for name in ("first", "second")
+    )
+    *_, macro = compare(suite, [first, second], ["PairAccuracy"], by="kind")
+    right = [[float(scores[c.better] > scores[c.worse]) for c in kept] for scores in (first, second)]
+    sizes = Counter(contrast.tags["kind"] for contrast in kept)
+    weights = np.array([1 / (3 * sizes[contrast.tags["kind"]]) for contrast in kept])
+    differences = weights * (np.array(right[0]) - np.array(right[1]))
+    flips = np.array(list(product((-1, 1), repeat=len(kept)))) @ differences
+    assert macro.difference == pytest.approx(differences.sum(), abs=1e-12)
+    assert macro.p == pytest.approx((np.abs(flips) >= abs(differences.sum()) - 1e-9).mean(), abs=1e-12)
+
+
+def test_the_macro_difference_of_a_measure_that_is_no_mean_is_tested() -> None:
+    *groups, macro = compare(SUITE, [GOOD, POOR], ["AUC"], by="kind", draws=200)
+    assert macro.difference == pytest.approx(np.mean([result.difference for result in groups[1:]]), abs=1e-12)
+    assert 0 < macro.p <= 1
+    assert parse_signature(macro.signature)["test"].startswith("permutation(macro,swap,standardised")
+    # Whole groups are the sampling unit: three of them have 2³ swaps, of which two are as extreme as this one.
+    *_, by_group = compare(SUITE, [GOOD, POOR], ["PairAccuracy"], by="kind", bootstrap=Bootstrap(by="kind"))
+    assert by_group.p == pytest.approx(4 / 8)
+
+
+def test_areas_under_the_curve_are_tested_by_delong_where_rows_are_independent() -> None:
+    (by_row,) = compare(SUITE, [GOOD, POOR], ["AUC"], draws=100)
+    scores = [[given[sentence.id] for sentence in SUITE.sentences] for given in (GOOD, POOR)]
+    expected = delong_test(*scores, [sentence.label for sentence in SUITE.sentences])
+    assert (by_row.delong_p, by_row.delong_low, by_row.delong_high) == (expected.p, expected.low, expected.high)
+    assert parse_signature(by_row.signature)["delong"] == "0.95"
+    (by_kind,) = compare(SUITE, [GOOD, POOR], ["AUC"], bootstrap=Bootstrap(by="kind"), draws=100)
+    assert by_kind.delong_p is None
+    assert "delong" not in parse_signature(by_kind.signature)
+    (unpaired,) = compare(SUITE, [GOOD, POOR], ["UnpairedAUC"], draws=100)
+    assert unpaired.delong_p is None
+    (pairs,) = compare(SUITE, [GOOD, POOR], ["PairAccuracy"])
+    counts = mcnemar(*([scores[c.better] > scores[c.worse] for c in SUITE.contrasts] for scores in (GOOD, POOR)))
+    assert (pairs.odds_low, pairs.odds_high) == (counts.odds_low, counts.odds_high)

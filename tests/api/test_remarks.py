@@ -123,7 +123,7 @@ def test_equal_scores() -> None:
 def test_a_constant_prediction() -> None:
     suite = make_pairs()
     logs = Scores({key: value - 50 for key, value in make_scores(suite, 18).values.items()}, "m", "lp()")
-    for text in ("MCC(threshold=0)", "Accuracy(threshold=0)", "AbsolutePair"):
+    for text in ("MCC(threshold=0)", "Accuracy(threshold=0)", "AbsolutePair(threshold=0)"):
         notes = list_notes(suite, logs, text)
         assert (
             "every sentence is predicted to be unacceptable, so that the value says nothing about the scores" in notes

@@ -1,4 +1,4 @@
-"""A run that is killed at any moment goes on where it stopped, and ends as if nothing had happened."""
+"""A run that is killed at any moment resumes where it stopped, and ends as if nothing had happened."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def stored(home: Path) -> int:
     path = home / "scores.sqlite"
     if not path.exists():
         return 0
-    with sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=10) as database:
+    with sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=60) as database:
         try:
             count = database.execute("SELECT COALESCE(SUM(LENGTH(keys)) / 16, 0) FROM block").fetchone()[0]
         except sqlite3.OperationalError:

@@ -41,7 +41,8 @@ SUITE = Suite("made", tuple(SENTENCES), tuple(make_contrast(SENTENCES[i + 1], SE
 GIVEN = {sentence.id: GENERATOR.gauss(sentence.label, 1) for sentence in SENTENCES}
 SCORES = Scores({**GIVEN, **{f"{name}#1": value for name, value in GIVEN.items()}}, "made")
 OTHERS = {
-    # Log-probabilities, and several judges.
+    # A classifier, whose threshold is 0; log-probabilities; and several judges.
+    "AbsolutePair": Scores(SCORES.values, "made", "log_odds()"),
     "Repulsion": Scores({key: value - 9 for key, value in SCORES.values.items()}, "made"),
     "Intensity": combine_scores(
         [SCORES, Scores({sentence.id: GENERATOR.gauss(0, 1) for sentence in SENTENCES}, "other")]

@@ -237,7 +237,7 @@ class TestCluster:
             with pytest.raises(ModelError, match="cannot score sentence 'odd'"):
                 score(Suite("s", (Sentence("odd", "qwx zzx"),)), f"ngram:{arpa}", engine="ray")
             assert ray.is_initialized()
-            deadline = time.monotonic() + 60
+            deadline = time.monotonic() + 300
             while ray.available_resources().get("CPU") != ray.cluster_resources()["CPU"]:
                 assert time.monotonic() < deadline, "workers were left behind"
                 time.sleep(0.2)

@@ -43,7 +43,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(sent[: len(sent) // 2])
         if self.fault == "late":
-            self.over.wait(10)
+            self.over.wait(120)
         if self.fault not in ("cut", "late"):
             self.wfile.write(sent[len(sent) // 2 :])
 
@@ -79,10 +79,12 @@ def remote(address: str) -> CatalogEntry:
 def test_a_download(fault: str, own_home: Path, monkeypatch, tally: Tally) -> None:
     """An error of one line, nothing left that could be taken for the file, and the same again is right."""
     monkeypatch.delenv("ACCEPTABILITY_DATA", raising=False)
-    monkeypatch.setattr("acceptability.suites.catalog._TIMEOUT_SECONDS", 0.3)
     row = tally.row("a download that goes wrong: cut off, wrong hash, slow, down")
-    with site(fault) as address, pytest.raises(SuiteError, match="could not download .* Check the connection"):
-        fetch_files(remote(address))
+    with site(fault) as address, monkeypatch.context() as patch:
+        # Only here: on a busy machine, a server without a fault may take longer.
+        patch.setattr("acceptability.suites.catalog._TIMEOUT_SECONDS", 0.3)
+        with pytest.raises(SuiteError, match="could not download .* Check the connection"):
+            fetch_files(remote(address))
     row.injected += 1
     row.wrong += is_available(remote(address))
     with site("") as address:
@@ -112,7 +114,7 @@ def test_a_model_behind_a_faulty_server(monkeypatch, tmp_path: Path, rounds: Rou
 
 def opened(faulty: Faulty) -> Remote:
     """Return the model of a server, without real waiting times."""
-    patience = RetryPolicy(timeout=30.0, tries=2, sleep=lambda _: None, jitter=lambda: 1.0)
+    patience = RetryPolicy(timeout=120.0, tries=2, sleep=lambda _: None, jitter=lambda: 1.0)
     return Remote(CompletionsServer(faulty.url, patience, connections=2), "toy", batch=2, start="server")
 
 

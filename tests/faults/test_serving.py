@@ -68,8 +68,8 @@ class Visitor(Thread):
                 self.heard.append(judgements)
 
     def wait_for_all(self, flag: Path) -> None:
-        """Wait until the server has finished all jobs, and touch a flag then; give up after two minutes."""
-        ends = time.monotonic() + 120
+        """Wait until the server has finished all jobs, and touch a flag then; give up after ten minutes."""
+        ends = time.monotonic() + 600
         while time.monotonic() < ends and (self._left or not self.heard or not self._is_all_done()):
             time.sleep(0.02)
         flag.touch()
@@ -80,7 +80,7 @@ class Visitor(Thread):
 
     def _answer(self, method: str, address: str, body: object = None) -> Any:
         """Return the server's answer; None if it is not there or dies before the answer is complete."""
-        line = HTTPConnection("127.0.0.1", self._port, timeout=20)
+        line = HTTPConnection("127.0.0.1", self._port, timeout=120)
         try:
             line.request(method, address, json.dumps(body), {"Content-Type": "application/json"})
             answer = line.getresponse()

@@ -17,6 +17,8 @@ from pathlib import Path
 from faults.harness import Tally, differing, many_pairs, stored
 
 Rounds = Callable[[int, int], int]
+# On a busy machine a command may end before this process looks again; it is then started anew.
+TRIES = 5
 HIDDEN, SHOWN = b"\x1b[?25l", b"\x1b[?25h"
 
 
@@ -66,10 +68,13 @@ def test_evaluate(tmp_path: Path, arpa: Path, rounds: Rounds, tally: Tally) -> N
 
     right = calm(tmp_path / "calm")
     for number in range(rounds(1, 6)):
-        home = tmp_path / f"home-{number}"
-        code, talk, is_as_before = stopped(
-            line, home, lambda home=home: (home / "scores.sqlite-wal").exists() and bool(stored(home))
-        )
+        for attempt in range(TRIES):
+            home = tmp_path / f"home-{number}-{attempt}"
+            code, talk, is_as_before = stopped(
+                line, home, lambda home=home: (home / "scores.sqlite-wal").exists() and bool(stored(home))
+            )
+            if code:
+                break
         assert code == 130, talk
         assert talk.count(b"stopped; the scores so far are stored, and the same command resumes from there") == 1
         assert is_in_order(talk)
@@ -86,20 +91,22 @@ def test_train(tmp_path: Path, tally: Tally) -> None:
     row, corpus = tally.row("Ctrl-C: train"), tmp_path / "corpus.txt"
     corpus.write_text("".join(f"word{i % 977} and {i % 1013} of w{i % 31} .\n" for i in range(60_000)))
     line = ["train", "ngram", "-c", str(corpus), "--out"]
-    state = tmp_path / "model" / ".checkpoint" / "state.json"
-    code, talk, is_as_before = stopped([*line, str(tmp_path / "model")], tmp_path, state.exists)
+    for attempt in range(TRIES):
+        out = tmp_path / f"model-{attempt}"
+        state = out / ".checkpoint" / "state.json"
+        code, talk, is_as_before = stopped([*line, str(out)], tmp_path, state.exists)
+        if code:
+            break
     assert code == 130, talk
     assert b"stopped; the same command resumes from the last checkpoint" in talk
     assert is_in_order(talk)
     assert is_as_before
     assert state.exists()
     row.injected += 1
-    for out in ("model", "calm"):
-        subprocess.run(
-            [sys.executable, "-m", "acceptability", *line, str(tmp_path / out)], check=True, capture_output=True
-        )
+    for folder in (out, tmp_path / "calm"):
+        subprocess.run([sys.executable, "-m", "acceptability", *line, str(folder)], check=True, capture_output=True)
     for name in ("model.safetensors", "vocabulary.json", "unigrams.tsv"):
-        row.wrong += (tmp_path / "model" / name).read_bytes() != (tmp_path / "calm" / name).read_bytes()
+        row.wrong += (out / name).read_bytes() != (tmp_path / "calm" / name).read_bytes()
     assert row.wrong == 0
 
 

@@ -196,7 +196,7 @@ def test_a_table_of_any_text_comes_back_as_it_went_in(client: Any) -> None:
     rows = [{"text": text, "label": index % 2} for index, text in enumerate(texts)]
     table = "".join(json.dumps(row) + "\n" for row in rows)
     job = client.post("/api/jobs", json={"name": "a.jsonl", "table": table, "models": ["uniform"]}).json()
-    for _ in range(300):
+    for _ in range(1200):
         job = client.get(f"/api/jobs/{job['id']}").json()
         if job["state"] not in ("waiting", "running"):
             break

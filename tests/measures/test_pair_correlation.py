@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -20,6 +22,7 @@ from acceptability import (
     Sentence,
     Suite,
     UnpairedAUC,
+    compare,
     measure,
 )
 from acceptability.errors import MeasureError, ScoreError, Undefined
@@ -43,7 +46,7 @@ def value(measure, suite: Suite, scores: Scores) -> float:
 
 def test_both_sentences_must_be_classified_correctly() -> None:
     made = pairs([(1.0, -1.0), (1.0, 0.5), (-0.5, -1.0), (1.0, 0.0), (0.0, -1.0)])
-    assert AbsolutePair().units(*made)["correct"].tolist() == [1, 0, 0, 1, 0]
+    assert AbsolutePair(threshold=0).units(*made)["correct"].tolist() == [1, 0, 0, 1, 0]
     assert AbsolutePair(threshold=0.5).units(*made)["correct"].tolist() == [1, 1, 0, 1, 0]
 
 
@@ -53,8 +56,30 @@ def test_probabilities_and_log_odds_give_the_same_gradient_accuracy(rows: list[t
     probabilities = Scores({key: 1 / (1 + np.exp(-score)) for key, score in scores.values.items()}, "m")
     assert value(GradientPair(), suite, scores) == value(GradientPair(), suite, probabilities)
     assert value(GradientPair(), suite, scores) == value(PairAccuracy(), suite, scores)
-    assert value(AbsolutePair(), suite, scores) == value(AbsolutePair(threshold=0.5), suite, probabilities)
-    assert value(AbsolutePair(), suite, scores) <= value(GradientPair(), suite, scores)
+    absolute = value(AbsolutePair(threshold=0), suite, scores)
+    assert absolute == value(AbsolutePair(threshold=0.5), suite, probabilities)
+    assert absolute <= value(GradientPair(), suite, scores)
+    # Each classifier has the threshold of its kind by default.
+    assert absolute == value(AbsolutePair(), suite, replace(scores, reduction="log_odds()"))
+    assert absolute == value(AbsolutePair(), suite, replace(probabilities, reduction="p_acceptable()"))
+
+
+def test_log_probabilities_have_no_threshold_of_0_for_pairs() -> None:
+    """All are below 0, so that every pair would be wrong."""
+    suite, scores = pairs([(-10.0, -12.0), (-9.0, -8.0)])
+    for reduction in ("lp()", ""):
+        model_scores = replace(scores, reduction=reduction)
+        with pytest.raises(MeasureError, match=r"have no threshold of their own: .* AbsolutePair\(threshold=-30\)"):
+            measure(suite, model_scores, ["AbsolutePair"])
+        (result,) = measure(suite, model_scores, ["AbsolutePair(threshold=-11)"])
+        assert (result.value, result.measure) == (0.5, "AbsolutePair(threshold=-11.0)")
+    log_odds, probabilities = (replace(scores, reduction=name) for name in ("log_odds()", "p_acceptable()"))
+    (result,) = measure(suite, log_odds, ["AbsolutePair"])
+    assert (result.value, result.measure) == (0.0, "AbsolutePair(threshold=0.0)")
+    (comparison,) = compare(suite, [log_odds, probabilities], ["AbsolutePair"])
+    assert comparison.measure == "AbsolutePair(threshold='auto')"
+    with pytest.raises(MeasureError, match="have no threshold of their own"):
+        compare(suite, [log_odds, scores], ["AbsolutePair"])
 
 
 @given(TWOS)

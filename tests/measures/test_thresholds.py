@@ -223,8 +223,9 @@ def test_only_classifiers_have_a_threshold_of_their_own(reduction: str, threshol
     given = replace(scores, reduction=reduction)
     resolved = MCC().resolve([given], "")
     assert resolved == (MCC(threshold="cv", seeds=10) if threshold == "cv" else MCC(threshold=threshold))
-    for measure in (MCC(threshold=0), MCC(threshold="cv"), MCC(threshold="pooled-mean")):
-        assert measure.resolve([given], "item") is measure, "what is asked for by name stays as it is"
+    for measure in (MCC(threshold=0), MCC(threshold="cv", by="row"), MCC(threshold="pooled-mean")):
+        assert measure.resolve([given], "item") == measure, "what is asked for by name stays as it is"
+    assert MCC(threshold="cv").resolve([given], "item") == MCC(threshold="cv", by="item")
     assert MCC().value(MCC().units(suite, given)) == resolved.value(resolved.units(suite, given))
 
 

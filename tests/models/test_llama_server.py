@@ -62,7 +62,7 @@ def _wait_for(url: str, server: subprocess.Popen[bytes]) -> None:
     for _ in range(240):
         assert server.poll() is None, "the server ended"
         try:
-            requests.get(f"{url}/models", timeout=5)
+            requests.get(f"{url}/models", timeout=60)
         except requests.ConnectionError:
             time.sleep(0.25)
         else:

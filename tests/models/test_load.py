@@ -8,7 +8,7 @@ import pytest
 
 from acceptability import load_model
 from acceptability.errors import MissingExtra, ModelError, QueryError, SpecError, UnknownName
-from acceptability.models import default_model, list_named_models
+from acceptability.models import default_model, expand_named_model, list_named_models, set_spec_dtype
 from acceptability.types import Query
 
 
@@ -28,9 +28,20 @@ def test_a_wrong_option_is_named() -> None:
         load_model("uniform:x")
 
 
-def test_named_models_take_no_options() -> None:
-    with pytest.raises(SpecError, match="takes no options"):
-        load_model("sphinx-trigram(lower=False)")
+def test_a_named_model_takes_the_options_of_its_kind() -> None:
+    assert load_model("trigram(unknown='omit', eos=True)").signature == (
+        load_model("trigram").signature.replace("eos=False", "eos=True").replace("'spelling'", "'omit'")
+    )
+    with pytest.raises(SpecError, match="unknwn"):
+        load_model("trigram(unknwn='omit')")
+
+
+def test_an_option_replaces_the_one_that_a_name_includes() -> None:
+    assert expand_named_model("mini-masked").endswith("mini-masked(variant='word_l2r')")
+    assert expand_named_model("mini-masked(variant='pll', dtype='float16')").endswith(
+        "mini-masked(variant='pll', dtype='float16')"
+    )
+    assert set_spec_dtype("mini-masked(variant='pll')", "float16").endswith("(variant='pll', dtype='float16')")
 
 
 def test_a_missing_named_model_says_how_to_install_it(monkeypatch) -> None:

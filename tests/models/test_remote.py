@@ -39,7 +39,7 @@ def model(faulty: Faulty, *, waited: list[float] | None = None, **options: objec
     """Return the model of a server, with a retry policy that does not really sleep."""
     sleep = (waited if waited is not None else []).append
     retry_policy = RetryPolicy(
-        timeout=options.pop("timeout", 30.0), tries=options.pop("tries", 4), sleep=sleep, jitter=lambda: 1.0
+        timeout=options.pop("timeout", 120.0), tries=options.pop("tries", 4), sleep=sleep, jitter=lambda: 1.0
     )
     server = CompletionsServer(faulty.url, retry_policy, connections=options.pop("connections", 2))
     return Remote(server, "toy", **{"batch": 2} | options)

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from acceptability import evaluate, judge, load_model, measure, score
+from acceptability import Bootstrap, compare, evaluate, judge, load_model, measure, score
+from acceptability.api.comparison import correlate
 from acceptability.api.contrasts import score_target_contrasts
 from acceptability.api.evaluation import evaluate_suites
 from acceptability.api.linking import link
@@ -23,13 +24,14 @@ from acceptability.errors import ModelError, QueryError, ScoreError
 from acceptability.models.ngram.aggregate_markov import AggregateMarkovTable, serialize_aggregate_markov
 from acceptability.models.unknown_words import DEFAULT_POLICY, POLICIES, SpellingModel, validate_unknown_policy
 from acceptability.protocols import complete_model
+from acceptability.report.terminal import collect_footnotes
 from acceptability.store.database import decode_block, encode_block
 from acceptability.text.words import SPECIAL_WORDS, Vocabulary
 from acceptability.train import train
 from acceptability.train.ngram_recipes import NGramRecipe
 from acceptability.train.perplexity import perplexity
 from acceptability.types import Contrast, Query, Sentence, Suite, TokenScores
-from tiny import SENTENCES, make_recurrent
+from tiny import SENTENCES, arpa_text, make_recurrent
 
 PAIRS = Suite(
     "pairs",
@@ -183,7 +185,9 @@ def test_omitted_sentences_have_no_score_and_are_counted(specs: dict[str, str]) 
     assert sorted(scores.values) == ["known/bad", "known/good", "one/good"]
     (result,) = measure(PAIRS, scores, ["PairAccuracy"])
     assert result.n == 1
-    assert result.notes[0] == "omitted: 3 of 6 sentences, which have words that the model does not know"
+    assert result.notes[0] == (
+        "omitted: 3 of 6 sentences, which have words that the model does not know, and with them 2 of 3 pairs"
+    )
     (whole,) = evaluate_suites([PAIRS], [f"{specs['ngram']}(unknown='<unk>')"], measures=["PairAccuracy"])
     assert whole.n == 3
     with pytest.raises(ScoreError, match="no sentence"):
@@ -206,6 +210,17 @@ def test_tokens_in_tables_say_whether_they_are_unknown(specs: dict[str, str]) ->
     rows = score_rows(PAIRS, specs["ngram"], per="token").rows
     assert {str(row["token"]) for row in rows if row["unknown"]} == {"zebra"}
     assert "unknown" not in score_rows(PAIRS, "uniform", per="token").rows[0]
+
+
+def test_words_and_regions_in_tables_say_whether_they_are_unknown(specs: dict[str, str]) -> None:
+    rows = score_rows(PAIRS, specs["ngram"], per="word").rows
+    assert {str(row["word"]) for row in rows if row["unknown"]} == {"zebra", "zebra."}
+    assert {str(row["word"]) for row in rows if not row["unknown"]} == {"The", "the", "the.", "cats", "sleep", "sleep."}
+    assert "unknown" not in score_rows(PAIRS, "uniform", per="word").rows[0]
+    regions = {"who": (0, 9), "what": (10, 15), "end": (15, 16)}
+    suite = Suite("regions", (Sentence("a", "The zebra sleep.", regions=regions),))
+    rows = score_rows(suite, specs["ngram"], per="region").rows
+    assert [(row["text"], row["unknown"]) for row in rows] == [("The zebra", True), ("sleep", False), (".", False)]
 
 
 def test_the_whole_probability_of_all_unknown_words_does_not_win(specs: dict[str, str]) -> None:
@@ -334,6 +349,39 @@ def test_fits_to_ratings_count_or_omit_unknown_words(specs: dict[str, str]) -> N
     assert (counted.n, omitted.n) == (22, 20)
     assert "unknown words are in 2 of 22 sentences" in counted.notes
     assert "unknown words" not in " ".join(omitted.notes)
+    assert omitted.notes[0] == "omitted: 2 of 22 sentences, which have words that the model does not know"
+    assert [note for note in omitted.notes if note.startswith("omitted")] == [omitted.notes[0]]
+
+
+def test_a_group_says_how_many_of_its_pairs_unknown_words_decide(specs: dict[str, str]) -> None:
+    contrasts = tuple(replace(pair, tags={"kind": kind}) for pair, kind in zip(PAIRS.contrasts, "aba", strict=True))
+    results = measure(replace(PAIRS, contrasts=contrasts), score(PAIRS, specs["ngram"]), ["PairAccuracy"], by="kind")
+    decided = {result.group: [note for note in result.notes if "unknown" in note] for result in results}
+    assert decided.pop(None) == [
+        "unknown words are in 3 of 6 sentences and 2 of 3 pairs, and decide 1 pair, whose sentences differ in them"
+    ]
+    assert decided == {"kind=a": [], "kind=b": ["unknown words decide 1 of 1 pairs"], "macro(kind)": []}
+
+
+def test_notes_that_differ_between_models_have_their_names(specs: dict[str, str], tmp_path: Path) -> None:
+    """Otherwise two lines count unknown words, and nothing says which model does not know them."""
+    other = tmp_path / "other.arpa"
+    other.write_text(arpa_text(["The zebra sleep .", "The zebra sleeps ."]))
+    models = [specs["ngram"], f"ngram:{other}(units='split')"]
+    results = evaluate(PAIRS, models, measures=["PairAccuracy"], bootstrap=Bootstrap(0))
+    counts = [next(note for note in result.notes if note.startswith("unknown words")) for result in results]
+    assert counts[0] != counts[1]
+    for result, count in zip(results, counts, strict=True):
+        assert f"{result.model} PairAccuracy(ties=0.0) all: {count}" in collect_footnotes(results)
+    # One model needs no name, nor does a note that is the same for all.
+    assert f"PairAccuracy(ties=0.0) all: {counts[0]}" in collect_footnotes(results[:1])
+    assert f"PairAccuracy(ties=0.0) all: {counts[0]}" in collect_footnotes([results[0], replace(results[0], model="x")])
+    scores = [score(PAIRS, model) for model in models]
+    (comparison,) = compare(PAIRS, scores, ["PairAccuracy"])
+    (correlation,) = correlate(PAIRS, scores)
+    for model_scores, count in zip(scores, counts, strict=True):
+        assert f"{model_scores.model} lp(): {count}" in comparison.notes
+        assert f"{model_scores.model} lp(): {count}" in correlation.notes
 
 
 def test_a_suite_in_another_language_is_remarked_on(specs: dict[str, str], causal_dir: Path) -> None:

@@ -12,6 +12,8 @@ from scipy import stats
 
 from acceptability.errors import MeasureError, Undefined
 from acceptability.people import rate
+from acceptability.people.kappa import cohen_kappa, fleiss_kappa
+from acceptability.people.ratings import Ratings
 from acceptability.people.reliability import (
     build_ceiling_rows,
     build_reliability_rows,
@@ -186,7 +188,8 @@ def test_the_correction_keeps_order_sign_and_bounds(r: float) -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ([[1.0, NAN], [1.0, 2.0]], "1 are missing"),
+        ([[1.0, NAN], [1.0, 2.0]], "two are needed|more answers than 3"),
+        ([[NAN, NAN, NAN], [1.0, 2.0, 3.0], [1.0, 3.0, 2.0]], "one has none|share 0 sentences"),
         ([[1.0, 2.0]], "two participants and two sentences"),
         ([[1.0], [2.0]], "two participants and two sentences"),
         ([[1.0, 1.0], [2.0, 2.0]], "all sentences have the same"),
@@ -232,9 +235,33 @@ def test_true_ratings_reach_the_ceiling() -> None:
 def test_rows_give_the_reason_for_an_undefined_value() -> None:
     ratings = rate(responses_from_rows("toy", "likert", [[1, 2, 3], [1, 3, None], [2, 3, 7]]))
     rows = {row["name"]: row for row in build_reliability_rows(ratings, splits=40)}
-    assert "1 are missing" in rows["Cronbach's alpha"]["note"]
-    assert rows["Cronbach's alpha"]["value"] is None
     assert rows["leave-one-out, mean r"]["note"] is None
+    # One missing answer takes neither alpha nor the intraclass correlation away.
+    alpha = rows["Cronbach's alpha"]
+    assert alpha["note"] == "1 of 9 answers missing: covariances of pairs"
+    assert alpha["low"] < alpha["value"] < alpha["high"]
+    assert alpha["interval"] == "95 %, F (Feldt 1965), approximate"
+    assert rows["ICC(2,1)"]["value"] is not None
+    assert rows["ICC(2,1)"]["interval"].endswith("(McGraw and Wong 1996), approximate")
+    split = next(row for name, row in rows.items() if name.startswith("split-half"))
+    assert split["interval"] == "95 % range over random splits"
+    constant = Ratings("toy", "likert", (), ("a", "b"), np.array([[1.0, 1.0], [2.0, 2.0]]), {}, ())
+    assert "all sentences have the same" in build_reliability_rows(constant, splits=40)[2]["note"]
+
+
+def test_kappas_are_shown_for_yes_and_no() -> None:
+    answers = [[1, 0, 1, 1, 0, 1], [1, 0, 0, 1, 0, 1]]
+    rows = {
+        row["name"]: row for row in build_reliability_rows(rate(responses_from_rows("t", "yes-no", answers)), splits=40)
+    }
+    cohen = cohen_kappa(*np.array(answers, dtype=float))
+    assert (rows["Cohen's kappa"]["value"], rows["Cohen's kappa"]["high"]) == (cohen.value, cohen.high)
+    assert rows["Fleiss' kappa"]["value"] == fleiss_kappa(np.array(answers, dtype=float)).value
+    assert "p = " in rows["Fleiss' kappa"]["note"]
+    scale = build_reliability_rows(
+        rate(responses_from_rows("t", "likert", [[1, 2, 4], [1, 3, 5], [2, 3, 7]])), splits=40
+    )
+    assert not [row for row in scale if "kappa" in str(row["name"])]
 
 
 def test_models_against_the_ceiling() -> None:

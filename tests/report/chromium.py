@@ -25,7 +25,7 @@ def chromium() -> Iterator[object]:
     if program is None:
         pytest.skip("tests of pages need chromium on the path")
     with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=program, args=_FLAGS.split())
+        browser = started.chromium.launch(executable_path=program, args=_FLAGS.split(), timeout=120_000)
         yield browser
         browser.close()
 
@@ -35,7 +35,7 @@ def opened(browser, path: Path, *, width: int = 1200, scheme: str = "light", who
     """Yield a page, with ``whole`` once all figures are drawn; a script that fails, or a dialog, fails the test."""
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, accept_downloads=True)
     page = context.new_page()
-    page.set_default_timeout(30_000)
+    page.set_default_timeout(120_000)
     wrong: list[str] = []
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)

@@ -156,6 +156,18 @@ def test_runs_are_found_by_id_folder_and_file(tmp_path: Path) -> None:
         load_report_data([str(tmp_path / "bad.json")])
 
 
+def test_a_note_on_one_model_of_several_has_its_name(plain, tmp_path: Path) -> None:
+    row = evaluate("starter", ["uniform"], measures=["AUC"])[0].row()
+    notes = {model: f"shared; unknown words are in {count} of 838 sentences" for model, count in (("a", 3), ("b", 4))}
+    rows = [row | {"model": model, "notes": text} for model, text in notes.items()]
+    (tmp_path / "r.json").write_text(json.dumps(rows))
+    report_data = load_report_data([str(tmp_path / "r.json")])
+    text = write_report(tmp_path / "p.html", ReportHeading("t"), report_data).read_text()
+    assert "<li>AUC(): shared" in text
+    assert "a, AUC(): unknown words are in 3 of 838 sentences" in text
+    assert "b, AUC(): unknown words are in 4 of 838 sentences" in text
+
+
 def test_an_undefined_value_is_a_dash_with_a_reason(plain, tmp_path: Path) -> None:
     row = evaluate("starter", ["uniform"], measures=["PBC()"])[0].row()
     (tmp_path / "r.json").write_text(

@@ -15,9 +15,11 @@ from acceptability.report.export import write_csv_files
 from acceptability.report.page import find_citation_keys, format_bibtex, read_references
 from acceptability.report.report_data import ReportData, attach_suites, load_report_data
 from acceptability.report.result_tables import (
+    MARKS_NOTE,
     ReportTable,
     TableCell,
     build_tables,
+    compare_with_best,
     compute_marks,
     format_latex,
     format_mark,
@@ -158,3 +160,55 @@ def test_decisions_by_a_fitted_threshold_have_no_marks(measure: str, is_tested: 
     ]
     marks = compute_marks(ReportData(units=tuple(rows)))
     assert [*marks.values()] == (["***"] if is_tested else [])
+
+
+def make_area_rows(n: int, measure: str = "AUC()") -> tuple[dict[str, object], ...]:
+    generator, labels = np.random.default_rng(1), np.tile([0.0, 1.0], n // 2)
+    return tuple(
+        {
+            "suite": "s",
+            "measure": measure,
+            "model": model,
+            "reduction": "",
+            "unit": f"{row}",
+            "score": score,
+            "label": label,
+        }
+        for model, skill in (("good", 3.0), ("poor", 0.0), ("near", 2.9))
+        for row, (score, label) in enumerate(zip(skill * labels + generator.normal(size=n), labels, strict=True))
+    )
+
+
+def make_results(measure: str) -> tuple[dict[str, object], ...]:
+    about = {"suite": "s", "measure": measure, "reduction": "", "group": None, "low": None, "high": None, "n": 60}
+    values = {"good": 0.98, "poor": 0.5, "near": 0.97}
+    return tuple(about | {"model": model, "value": value} for model, value in values.items())
+
+
+def test_measures_that_are_no_means_are_marked_too() -> None:
+    marks = compute_marks(ReportData(units=make_area_rows(60)))
+    assert marks == {("s", "AUC()", "poor"): "***", ("s", "AUC()", "near"): ""}
+
+
+def test_what_is_not_tested_is_named_below_the_table() -> None:
+    for measure, reason in (
+        ("MCC(threshold='cv')", "its thresholds are fitted to all rows"),
+        ("AUC()", ""),
+    ):
+        data = ReportData(results=make_results(measure), units=make_area_rows(60, measure))
+        (table,) = build_tables(data)
+        untested = [note for note in table.notes if note.startswith("Not tested")]
+        assert [reason in note for note in untested] == [True] * bool(reason)
+        assert (MARKS_NOTE in table.notes) == (not reason)
+    # Enough rows that evaluating the area for each swap would take minutes.
+    big = compare_with_best(ReportData(units=make_area_rows(10_002)))
+    assert "too many rows" in big.untested["s", "AUC()"]
+    (table,) = build_tables(ReportData(results=make_results("AUC()")))
+    assert "Not tested: AUC(), since the rows of its results were not saved." in table.notes
+
+
+def test_models_with_other_rows_are_named_as_untested() -> None:
+    rows = [row for row in make_area_rows(60) if not (row["model"] == "poor" and row["unit"] in "01")]
+    tests = compare_with_best(ReportData(units=tuple(rows)))
+    assert tests.untested["s", "AUC()"] == "not all models have the same rows"
+    assert [key for *_, key in tests.marks] == ["near"]

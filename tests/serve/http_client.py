@@ -40,7 +40,7 @@ class Visitor:
     def finished(self, address: str) -> dict[str, Any]:
         """Wait for a job and return its state."""
         name = re.search(r"/jobs/([\w-]+)", address)[1]
-        for _ in range(300):
+        for _ in range(2400):
             job = self.get(f"/api/jobs/{name}").json()
             if job["state"] not in ("waiting", "running"):
                 return job

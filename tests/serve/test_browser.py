@@ -36,6 +36,8 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+# In milliseconds; far longer than a page takes, since the machine may be busy.
+TIMEOUT = 120_000
 WIDTHS = {"wide": (1200, 900), "narrow": (360, 740)}
 EVIL = "<script>alert(1)</script>"
 TABLE = f'good,bad,phenomenon\n"{EVIL} sleeps.",=cmd(),"<img src=x onerror=alert(2)>"\nCats sleep.,Sleep cats.,order\n'
@@ -61,7 +63,7 @@ class Server:
     def end(self, how: int) -> int:
         self.process.send_signal(how)
         self.process.stdout.close()
-        return self.process.wait(30)
+        return self.process.wait(120)
 
     def __enter__(self) -> Server:
         return self
@@ -81,7 +83,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with playwright.sync_playwright() as started:
-        opened = started.chromium.launch(executable_path=CHROMIUM, headless=True, args=FLAGS)
+        opened = started.chromium.launch(executable_path=CHROMIUM, headless=True, args=FLAGS, timeout=TIMEOUT)
         yield opened
         opened.close()
 
@@ -94,6 +96,7 @@ class Watched:
         self.context = browser.new_context(
             base_url=server.address, viewport={"width": wide, "height": high}, color_scheme=scheme
         )
+        self.context.set_default_timeout(TIMEOUT)
         self.page: Page = self.context.new_page()
         self.wrong: list[str] = []
         self.page.on("dialog", lambda dialog: (self.wrong.append(dialog.message), dialog.dismiss()))
@@ -117,7 +120,7 @@ class Watched:
         self.page.fill("#first", first)
         self.page.fill("#second", second)
         self.page.press("#second", "Enter")
-        self.page.wait_for_selector("#answer", timeout=90_000)
+        self.page.wait_for_selector("#answer", timeout=TIMEOUT)
 
     def evaluate(self, table: str, *models: str) -> None:
         self.page.goto("/table")
@@ -125,7 +128,7 @@ class Watched:
             box.set_checked(box.input_value() in models)
         self.page.fill("#table", table)
         self.page.click("button.main")
-        self.page.wait_for_selector("text=Open the report", timeout=60_000)
+        self.page.wait_for_selector("text=Open the report", timeout=TIMEOUT)
 
     def faults(self) -> list[str]:
         """Return what axe finds serious or critical on the page."""
@@ -155,7 +158,7 @@ def test_typed_text_is_escaped_and_never_run(browser: Browser, server: Server) -
         with page.expect_navigation():
             page.click("text=Open the report")
         assert "PairAccuracy" in page.inner_text("body")
-        page.wait_for_selector("#figures canvas, #figures svg, figure canvas, figure svg", timeout=30_000)
+        page.wait_for_selector("#figures canvas, #figures svg, figure canvas, figure svg", timeout=TIMEOUT)
         assert f"{EVIL} sleeps." in page.inner_text("body")
         assert visit.wrong == []
 
@@ -180,13 +183,14 @@ def test_pages_work_by_keyboard_alone(browser: Browser, server: Server) -> None:
                 page.keyboard.press("Space")
         page.keyboard.press("Tab")
         page.keyboard.press("Enter")
-        page.wait_for_selector("#answer", timeout=30_000)
+        page.wait_for_selector("#answer", timeout=TIMEOUT)
         assert "1 of 2 models find the first sentence better" in page.inner_text("#answer")
         assert visit.wrong == []
 
 
 def test_without_scripts_the_page_works_too(browser: Browser, server: Server) -> None:
     context = browser.new_context(base_url=server.address, java_script_enabled=False)
+    context.set_default_timeout(TIMEOUT)
     page = context.new_page()
     page.goto("/")
     for name in ("mini-masked", "mini-causal", "mini-lstm"):
@@ -257,10 +261,10 @@ def test_a_job_survives_a_killed_server(browser: Browser, tmp_path: Path) -> Non
         while page.evaluate("document.getElementById('progress').value") < 5 and time.monotonic() < deadline:
             page.wait_for_timeout(100)
         server.end(signal.SIGKILL)
-        page.wait_for_selector("text=the server cannot be reached", timeout=10_000)
+        page.wait_for_selector("text=the server cannot be reached", timeout=TIMEOUT)
         assert _states(tmp_path) == ["running"]
         server.start()
-        page.wait_for_selector("text=Open the report", timeout=180_000)
+        page.wait_for_selector("text=Open the report", timeout=2 * TIMEOUT)
         assert "383" in page.inner_text("table")
         assert server.end(signal.SIGINT) == 0
 

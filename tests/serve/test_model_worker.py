@@ -41,7 +41,7 @@ class Picky(Model):
         return self._inner.encode(queries)
 
     def run(self, batch):
-        self.gate.wait(10)
+        self.gate.wait(120)
         self.batches.append(len(batch))
         return self._inner.run(batch)
 
@@ -57,7 +57,7 @@ def test_every_visitor_gets_their_own_answer() -> None:
     asked = ServedModel("trigram", 1000)
     texts = [f"The {word} was late." for word in ("boy", "girl", "king", "train", "letter", "answer", "doctor")] * 20
     with ThreadPoolExecutor(30) as pool:
-        found = list(pool.map(lambda text: asked.submit([text, text + " Really."]).result(30), texts))
+        found = list(pool.map(lambda text: asked.submit([text, text + " Really."]).result(120), texts))
     expected = {each.text: each.score for each in judge(sorted(set(texts)), "trigram")}
     for text, (first, second) in zip(texts, found, strict=True):
         assert first.text == text
@@ -72,7 +72,7 @@ def test_waiting_requests_are_scored_in_one_batch(picky) -> None:
     model.gate.clear()
     answers = [asked.submit([f"sentence number {index}"]) for index in range(9)]
     model.gate.set()
-    assert [answer.result(10)[0].text for answer in answers] == [f"sentence number {index}" for index in range(9)]
+    assert [answer.result(120)[0].text for answer in answers] == [f"sentence number {index}" for index in range(9)]
     assert len(model.batches) < 9
     assert sum(model.batches) == 9
 
@@ -82,17 +82,17 @@ def test_a_refused_sentence_fails_only_its_own_request(picky) -> None:
     model.gate.clear()
     good, bad, other = (asked.submit([text]) for text in ("Cats sleep.", "refuse me", "Dogs bark."))
     model.gate.set()
-    assert good.result(10)[0].text == "Cats sleep."
-    assert other.result(10)[0].text == "Dogs bark."
+    assert good.result(120)[0].text == "Cats sleep."
+    assert other.result(120)[0].text == "Dogs bark."
     with pytest.raises(ModelError, match="picky cannot score 'refuse me': it is refused"):
-        bad.result(10)
+        bad.result(120)
 
 
 def test_an_unexpected_error_ends_the_waiting_requests(picky, caplog) -> None:
     _, asked = picky
     with pytest.raises(ModelError, match="failed unexpectedly"):
-        asked.submit(["break me"]).result(10)
-    assert asked.submit(["Cats sleep."]).result(10)[0].text == "Cats sleep."
+        asked.submit(["break me"]).result(120)
+    assert asked.submit(["Cats sleep."]).result(120)[0].text == "Cats sleep."
     assert "a fault of ours" in caplog.text
 
 
@@ -109,7 +109,7 @@ def test_requests_beyond_the_queue_limit_are_refused(picky) -> None:
         asked.submit(["Cats sleep."])
     assert refused.value.status_code == 429
     model.gate.set()
-    assert all(answer.result(10) for answer in answers)
+    assert all(answer.result(120) for answer in answers)
 
 
 def test_an_empty_sentence_is_refused_at_once() -> None:
@@ -131,7 +131,7 @@ def test_an_evaluation_lets_judgements_in_between_its_batches() -> None:
     batches = InterleavingEngine(judges).answers(model, "uniform", queries, lambda _: False)
     first = next(batches)
     # The evaluation is under way, and the judge answers nevertheless.
-    assert judges["uniform"].submit(["Cats sleep."]).result(10)[0].text == "Cats sleep."
+    assert judges["uniform"].submit(["Cats sleep."]).result(120)[0].text == "Cats sleep."
     indices = [index for batch in [first, *batches] for index, _ in batch]
     assert sorted(indices) == list(range(300))
 
@@ -147,12 +147,12 @@ def test_the_fair_lock_goes_to_the_thread_that_has_waited_longest() -> None:
     with turn.hold():
         thread = threading.Thread(target=other)
         thread.start()
-        waiting.wait(5)
+        waiting.wait(120)
         while not turn._queue_lock.locked():
             pass
     with turn.hold():
         order.append("again")
-    thread.join(5)
+    thread.join(120)
     assert order == ["other", "again"]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
@@ -223,19 +224,20 @@ def test_the_job_of_a_stopped_server_resumes_in_the_next(monkeypatch) -> None:
 
     from .http_client import Visitor
 
-    begun, go = threading.Event(), threading.Event()
-    real = jobs.evaluate
+    begun, real = threading.Event(), jobs.evaluate
 
     def slow(*args, progress, **options):
         begun.set()
-        go.wait(10)
-        return real(*args, progress=progress, **options)
+        # The report of progress that follows the shutdown ends the evaluation.
+        for _ in range(12_000):
+            progress("uniform", 0, 1)
+            time.sleep(0.01)
+        raise AssertionError("the server does not stop")
 
     monkeypatch.setattr(jobs, "evaluate", slow)
     with visiting() as client:
         Visitor(client).post("/table", {"table": PAIRS, "model": "uniform"})
-        assert begun.wait(10)
-        threading.Timer(0.2, go.set).start()
+        assert begun.wait(120)
     assert [each.state for each in all_jobs()] == ["waiting"]
     monkeypatch.setattr(jobs, "evaluate", real)
     with visiting() as client:
@@ -250,7 +252,7 @@ def test_a_visitor_stops_a_job(visitor, monkeypatch) -> None:
     go, real = threading.Event(), jobs.evaluate
 
     def slow(*args, **options):
-        go.wait(10)
+        go.wait(120)
         return real(*args, **options)
 
     monkeypatch.setattr(jobs, "evaluate", slow)

@@ -229,7 +229,7 @@ def test_an_incomplete_request_times_out(address: bytes, kind: bytes) -> None:
         thread = Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:
-            with socket.create_connection(listener.getsockname(), timeout=20) as line:
+            with socket.create_connection(listener.getsockname(), timeout=120) as line:
                 line.sendall(HALF % (address, kind) + b'{"sentences"')
                 heard = b"".join(iter(lambda: line.recv(65_536), b""))
         finally:
@@ -309,7 +309,7 @@ def test_too_many_jobs_are_refused(monkeypatch) -> None:
     from acceptability.serve.security import Limits
 
     go = threading.Event()
-    monkeypatch.setattr(jobs, "evaluate", lambda *args, **options: go.wait(10) and [])
+    monkeypatch.setattr(jobs, "evaluate", lambda *args, **options: go.wait(120) and [])
     with visiting(limits=Limits(jobs=2)) as client:
         visitor = Visitor(client)
         answers = [visitor.post("/table", {"table": PAIRS, "model": "uniform"}).status_code for _ in range(3)]

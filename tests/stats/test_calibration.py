@@ -20,6 +20,7 @@ from acceptability.stats.calibration import (
     bin_equal_mass,
     bin_equal_width,
     brier_score,
+    debiased_calibration_error,
     expected_calibration_error,
     fit_isotonic,
     fit_temperature,
@@ -147,3 +148,78 @@ def test_bad_input_is_named() -> None:
     ):
         with pytest.raises(MeasureError, match=message):
             call()
+
+
+def test_the_debiased_error_is_unbiased() -> None:
+    """The mean of its square is the true one, of calibrated probabilities 0, where that of the plain error is not."""
+    generator, true_squares, squares, plain = np.random.default_rng(9), 0.15**2, [], []
+    for _ in range(300):
+        probabilities = np.repeat([0.2, 0.7], 40)
+        labels = (generator.random(80) < probabilities).astype(float)
+        squares.append(_signed_square(probabilities, labels))
+        plain.append(
+            sum(part.n * (part.observed - part.expected) ** 2 for part in bin_equal_mass(probabilities, labels, 2)) / 80
+        )
+        squares.append(_signed_square(probabilities + 0.15, labels) - true_squares)
+    se = np.std(squares) / np.sqrt(len(squares))
+    assert abs(np.mean(squares)) < 3 * se
+    assert np.mean(plain) > 0.003
+
+
+def _signed_square(probabilities: np.ndarray, labels: np.ndarray) -> float:
+    """Kumar et al. (2019), definition 5.2, by hand: bins are the distinct probabilities."""
+    total = 0.0
+    for probability in np.unique(probabilities):
+        inside = labels[probabilities == probability]
+        share = inside.mean()
+        total += len(inside) * ((probability - share) ** 2 - share * (1 - share) / (len(inside) - 1))
+    error = debiased_calibration_error(probabilities, labels, len(np.unique(probabilities)), resamples=2)
+    assert error.value == pytest.approx(np.sqrt(max(total, 0) / len(labels)), abs=1e-12)
+    return total / len(labels)
+
+
+def test_the_interval_of_the_debiased_error_covers() -> None:
+    generator, hits, rounds = np.random.default_rng(10), 0, 150
+    probabilities = np.repeat([0.1, 0.3, 0.6, 0.9], 60)
+    for _ in range(rounds):
+        labels = (generator.random(240) < probabilities - 0.1 * (probabilities > 0.5)).astype(float)
+        error = debiased_calibration_error(probabilities, labels, 4, resamples=200)
+        hits += error.low <= np.sqrt(0.5 * 0.01) <= error.high
+    assert 0.9 <= hits / rounds <= 1
+
+
+def test_the_interval_of_the_debiased_error_resamples_clusters() -> None:
+    generator = np.random.default_rng(11)
+    probabilities, labels = np.repeat(generator.uniform(0, 1, 30), 8), np.repeat((generator.random(30) < 0.5) * 1.0, 8)
+    items = [str(i // 8) for i in range(240)]
+    single, clustered = (debiased_calibration_error(probabilities, labels, clusters=keys) for keys in (None, items))
+    assert single.value == clustered.value
+    assert clustered.high - clustered.low > 1.5 * (single.high - single.low)
+    with pytest.raises(MeasureError, match="3 clusters for 240"):
+        debiased_calibration_error(probabilities, labels, clusters=["a", "b", "c"])
+    with pytest.raises(Undefined, match="fewer than two"):
+        debiased_calibration_error(probabilities, labels, clusters=["a"] * 240)
+
+
+def test_the_interval_of_the_debiased_error_is_the_basic_bootstrap_of_its_square() -> None:
+    generator = np.random.default_rng(12)
+    values = np.repeat([0.2, 0.8], 50)
+    labels = (generator.random(100) < values - 0.15).astype(float)
+    error = debiased_calibration_error(values, labels, 2, resamples=200, seed=5)
+
+    def squares(rows: np.ndarray) -> tuple[float, float]:
+        plain = corrected = 0.0
+        for value in (0.2, 0.8):
+            inside = labels[rows][values[rows] == value]
+            share = inside.mean()
+            plain += len(inside) / 100 * (share - value) ** 2
+            corrected += len(inside) / 100 * ((share - value) ** 2 - share * (1 - share) / (len(inside) - 1))
+        return plain, corrected
+
+    draws = np.random.default_rng(5)
+    resampled = np.array([squares(draws.integers(0, 100, 100))[1] for _ in range(200)])
+    plain, corrected = squares(np.arange(100))
+    low, high = (corrected - (np.quantile(resampled, share) - plain) for share in (0.975, 0.025))
+    expected = [np.sqrt(max(square, 0)) for square in (corrected, low, high)]
+    assert low > 0
+    assert [error.value, error.low, error.high] == pytest.approx(expected, abs=1e-12)

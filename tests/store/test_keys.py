@@ -217,6 +217,45 @@ def test_every_file_of_a_model_is_in_its_key(kind: str, name: str, change, make_
     assert before.partition("@")[0] == after.partition("@")[0]
 
 
+# What a tokenizer of transformers may be read from besides, and weights in several files.
+MORE_FILES = [
+    *(
+        "special_tokens_map.json",
+        "added_tokens.json",
+        "generation_config.json",
+        "vocab.json",
+        "vocab.txt",
+        "merges.txt",
+    ),
+    *("spiece.model", "tokenizer.model", "chat_template.jinja", "model-00002-of-00002.safetensors"),
+]
+
+
+@pytest.mark.parametrize("name", MORE_FILES)
+def test_a_file_that_a_tokenizer_or_network_may_read_is_in_the_key(name: str, make_folder) -> None:
+    folder, keys = make_folder("causal"), []
+    for content in (None, b"{}", b"{ }"):
+        if content is not None:
+            (folder / name).write_bytes(content)
+        keys.append(make_key(load_model(f"causal:{folder}")))
+    assert len(set(keys)) == 3
+
+
+def test_pickled_and_quantised_weights_are_in_the_key(make_folder, tmp_path: Path, monkeypatch) -> None:
+    folder = make_folder("causal")
+    (folder / WEIGHTS).unlink()
+    monkeypatch.setattr("acceptability.models.hf.loading.is_importable", lambda name: True)
+    for path, spec in (
+        (folder / "pytorch_model.bin", f"causal:{folder}(allow_pickle=True)"),
+        (tmp_path / "model.gguf", f"causal:{tmp_path / 'model.gguf'}(bos=None)"),
+    ):
+        keys = []
+        for content in (b"one", b"two"):
+            path.write_bytes(content)
+            keys.append(make_key(load_model(spec)))
+        assert keys[0] != keys[1]
+
+
 @pytest.mark.parametrize("change", ["number", "adapter", "alpha"])
 def test_an_adapter_is_in_the_key(change: str, make_folder) -> None:
     folder = make_folder("causal")

@@ -1,7 +1,7 @@
 """Comparisons of models on the same rows: paired differences with tests, discordant contrasts, and correlations.
 
-- ``compare`` gives the difference of two models with a paired bootstrap interval, a permutation test and, where rows
-  are right or wrong, McNemar's test; over all rows and by group.
+- ``compare`` gives the difference of every two models with a paired bootstrap interval, a permutation test and, where
+  rows are right or wrong, McNemar's test; over all rows and by group.
 - ``find_discordant_contrasts`` lists the contrasts behind a difference: those that only one of the models gets right.
 - ``correlate`` gives the correlation of every two models, and of each model with human ratings.
 """
@@ -31,15 +31,17 @@ from acceptability.api.evaluation import (
 from acceptability.api.remarks import remark_on_rows, remark_on_scores, remark_on_suite
 from acceptability.api.scoring import ProgressCallback, as_suite, score_reductions
 from acceptability.errors import MeasureError, SpecError, Undefined, suggest_name
+from acceptability.measures.classification import AUC
 from acceptability.measures.rows import check_measurable
 from acceptability.models import load_model
 from acceptability.protocols import Engine, Measure
 from acceptability.specs import build_signature, format_spec, parse_signature
 from acceptability.stats.bootstrap import MAX_RESAMPLES, Bootstrap, Interval
 from acceptability.stats.clustered_correlation import correlate_clustered
+from acceptability.stats.effects.roc import DeLongTest, delong_test
 from acceptability.stats.hypothesis_tests import CORRELATION_KINDS, CorrelationCell, correlation_matrix
 from acceptability.stats.intervals import bootstrap_difference, bootstrap_macro_difference
-from acceptability.stats.permutation import benjamini_hochberg, holm, permutation_test
+from acceptability.stats.permutation import benjamini_hochberg, holm, macro_permutation_test, permutation_test
 from acceptability.stats.proportions import McNemar, mcnemar
 from acceptability.stats.resampling import count_sampling_units
 from acceptability.stats.samples import check_choice
@@ -68,11 +70,16 @@ class Comparison:
         low, high: The paired bootstrap interval of the difference: each resample takes the same rows of both models.
         n: The number of rows.
         p: The two-sided p value of a permutation test that swaps the two models row by row.
-        holm, benjamini_hochberg: p, corrected for the number of groups; None outside groups.
+        holm, benjamini_hochberg: p, corrected for the number of groups, and of pairs of models if there are three
+            models or more; None where there is but one test.
         only_first, only_second: If rows are right or wrong, the numbers of rows that only one model gets right.
         mcnemar_p: The p value of McNemar's exact test on these two numbers. The test assumes independent rows, so it
             is None if a sampling unit has several.
         odds_ratio: ``only_first / only_second``.
+        odds_low, odds_high: Its exact interval (Clopper and Pearson); None as for McNemar's test.
+        delong_p: For areas under the ROC curve (AUC): the p value of DeLong's test, which assumes independent rows;
+            None if a sampling unit has several.
+        delong_low, delong_high: The interval of the difference by DeLong's variance.
         reason: Why the difference is undefined.
     """
 
@@ -96,6 +103,11 @@ class Comparison:
     only_second: int | None = None
     mcnemar_p: float | None = None
     odds_ratio: float | None = None
+    odds_low: float | None = None
+    odds_high: float | None = None
+    delong_p: float | None = None
+    delong_low: float | None = None
+    delong_high: float | None = None
     reason: str | None = None
     notes: tuple[str, ...] = ()
 
@@ -139,6 +151,10 @@ class SignificanceTest:
         drawn = f"draws={self.draws},by={resampling.by or SINGLE_ROWS},seed={resampling.seed}"
         return f"permutation({scheme},two-sided,{drawn})"
 
+    def sign_macro(self, measure: Measure) -> str:
+        """Return the test of a mean over groups and its parameters, for signatures."""
+        return self.sign(measure).replace("permutation(", "permutation(macro,", 1)
+
     def fit_to_rows(self, units: Units) -> SignificanceTest:
         """Return the test of single rows if each sampling unit has one row only."""
         return replace(self, bootstrap=fit_unit_to_rows(self.bootstrap, units))
@@ -150,32 +166,71 @@ def compare(
     measures: Sequence[str | Measure] = (),
     *,
     by: str | None = None,
+    pairs: str = "all",
     bootstrap: Bootstrap | None = None,
     draws: int = 2000,
 ) -> list[Comparison]:
-    """Return the difference between the first model and each of the others, with paired intervals and tests.
+    """Return the differences between models, with paired intervals and tests.
+
+    With three models or more, p is corrected for the number of pairs, and within groups for that of pairs and groups.
 
     Args:
-        scores: The scores of two or more models; the first is compared with each other one. Sentences that partial
-            scores lack are left out of all comparisons.
+        scores: The scores of two or more models. Sentences that partial scores lack are left out of all comparisons.
         measures: Measures or their specs; by default those that apply to the suite.
         by: A tag; adds a comparison for each of its values, with p corrected for their number, and the macro mean.
+        pairs: "all" for every two models, or "first" for the first model against each of the others.
         bootstrap: The bootstrap of the intervals; by default it resamples the suite's sampling unit.
         draws: How many random swaps the permutation test draws if there are too many to enumerate; 0 omits the test.
     """
+    check_choice("pairs", pairs, PAIRS)
     # All comparisons are of the same rows, of which partial files may lack different ones.
     suite = restrict_to_scored(as_suite(suite), scores)
     if len(scores) < 2:
         raise MeasureError(f"a comparison needs the scores of two models; there are {len(scores)}")
+    chosen_pairs = list(combinations(scores, 2))[: None if pairs == "all" else len(scores) - 1]
     comparisons: list[Comparison] = []
     for measure in resolve_measures(suite, measures, by=by, bootstrap=bootstrap):
         resampling, unit_notes = choose_resampling(suite, measure, bootstrap)
-        significance = SignificanceTest(resampling, draws)
-        for other in scores[1:]:
-            resolved, models = measure.resolve([scores[0], other], resampling.by or ""), (scores[0], other)
-            overall, *others = _compare_models(suite, resolved, models, by, significance)
-            comparisons += [replace(overall, notes=(*overall.notes, *unit_notes)), *others]
+        significance, of_measure = SignificanceTest(resampling, draws), []
+        for pair in chosen_pairs:
+            overall, *others = _compare_models(
+                suite, measure.resolve(pair, resampling.by or ""), pair, by, significance
+            )
+            of_measure += [replace(overall, notes=(*overall.notes, *unit_notes)), *others]
+        comparisons += _correct_for_pairs(of_measure, scores, pairs) if len(scores) > 2 else of_measure
     return comparisons
+
+
+PAIRS = ("all", "first")
+
+
+def _correct_for_pairs(comparisons: Sequence[Comparison], scores: Sequence[Scores], pairs: str) -> Iterator[Comparison]:
+    """Yield comparisons with p corrected for all pairs of models, those of groups for all pairs and groups.
+
+    The comparisons over all rows, those of groups, and those of macro means answer three questions, each with a family
+    of tests of its own.
+    """
+    families: dict[str, list[Comparison]] = {}
+    for comparison in comparisons:
+        families.setdefault(_name_family(comparison.group), []).append(comparison)
+    # By identity, since comparisons of undefined values may be equal in all that they hold.
+    corrected = {
+        id(given): new
+        for family in families.values()
+        for given, new in zip(family, _correct_p_values(family), strict=True)
+    }
+    # Which other models were in the comparison changes the corrected p, so that the signature names them.
+    models = " and ".join(given.signature or given.model for given in scores)
+    for comparison in comparisons:
+        new = corrected[id(comparison)]
+        fields = parse_signature(new.signature) | {"family": models, "pairs": pairs}
+        yield replace(new, signature=build_signature(fields.pop("measure"), fields))
+
+
+def _name_family(group: str | None) -> str:
+    if group is None:
+        return "all"
+    return "macro" if group.startswith("macro(") else "groups"
 
 
 @dataclass(frozen=True)
@@ -286,7 +341,7 @@ def _compare_models(
 ) -> Iterator[Comparison]:
     """Yield the comparison over all rows, of each group, and of the mean over groups."""
     try:
-        first, second, shared = _align_rows(measure.units(suite, models[0]), measure.units(suite, models[1]))
+        first, second, shared = align_rows(measure.units(suite, models[0]), measure.units(suite, models[1]))
     # Some measures have no rows at all for some scores, such as z-scores of scores that are all equal.
     except Undefined as error:
         empty = _empty_comparison(suite, measure, models, _EMPTY_PAIR, significance, group=None, shared="")
@@ -296,8 +351,9 @@ def _compare_models(
         suite, measure, models, (first, second), significance.fit_to_rows(first).bootstrap.by or ""
     )
     few = note_few_units(first, significance.bootstrap)
-    joined = _join_notes(models, (first, second))
-    notes = tuple(dict.fromkeys((*joined, *models[0].notes, *models[1].notes, *remarks, *few)))
+    about_rows = _join_notes(models, [first.notes, second.notes])
+    about_scores = _join_notes(models, [given.notes for given in models])
+    notes = tuple(dict.fromkeys((*about_rows, *about_scores, *remarks, *few)))
     overall = _compare_rows(suite, measure, models, (first, second), significance, group=None, shared=shared)
     yield replace(overall, notes=(*notes, *overall.notes))
     if not by:
@@ -311,19 +367,24 @@ def _compare_models(
     ]
     yield from _correct_p_values(comparisons)
     if comparisons:
-        macro = _macro_average(comparisons, list(parts.values()), measure, by, significance)
+        # Thresholds that are fitted to all rows cannot be fitted again within groups.
+        is_tested = bool(significance.draws) and not _are_fitted((first, second))
+        macro = _macro_average(comparisons, list(parts.values()), measure, by, significance, is_tested=is_tested)
         ungrouped = describe_ungrouped_rows(len(first) - macro.n, by)
         fitted = (GROUP_THRESHOLD_NOTE,) if (first.refit or second.refit) and significance.bootstrap.resamples else ()
         yield replace(macro, units=(first, second), notes=(*ungrouped, *macro.notes, *fitted))
 
 
-def _join_notes(models: tuple[Scores, Scores], units: tuple[Units, Units]) -> list[str]:
-    """Return the notes on the rows of both models; a note on one of them alone, such as a threshold, has its name."""
-    shared = [note for note in units[0].notes if note in units[1].notes]
+def _join_notes(models: Sequence[Scores], notes: Sequence[tuple[str, ...]]) -> list[str]:
+    """Return the notes on each of several models; a note on some of them alone has their names.
+
+    What a model does not know, or which threshold was fitted to its scores, says nothing about the others.
+    """
+    shared = [note for note in notes[0] if all(note in others for others in notes)]
     return shared + [
-        f"{_label_scores(scores)}: {note}"
-        for scores, rows in zip(models, units, strict=True)
-        for note in rows.notes
+        f"{label_scores(scores)}: {note}"
+        for scores, model_notes in zip(models, notes, strict=True)
+        for note in model_notes
         if note not in shared
     ]
 
@@ -335,11 +396,11 @@ def _remark_on_models(
     remarks = list(remark_on_suite(suite, measure, units[0]))
     for scores, rows in zip(models, units, strict=True):
         found = (*remark_on_scores(scores), *remark_on_rows(measure, rows, by))
-        remarks += [f"{_label_scores(scores)}: {remark}" for remark in found]
+        remarks += [f"{label_scores(scores)}: {remark}" for remark in found]
     return remarks
 
 
-def _align_rows(units_first: Units, units_second: Units) -> tuple[Units, Units, str]:
+def align_rows(units_first: Units, units_second: Units) -> tuple[Units, Units, str]:
     """Return the rows that both models have, in the same order, and a remark for the signature if any are missing.
 
     Rows differ between models if a measure excludes rows because of their scores, such as sets of sentences to which
@@ -400,6 +461,8 @@ def _empty_comparison(
     has_independent_rows = not significance.fit_to_rows(units[0]).bootstrap.by
     if has_independent_rows and not _are_fitted(units) and _mcnemar_of_rows(measure, *units):
         fields["mcnemar"] = "exact"
+    if has_independent_rows and _is_area(measure, units[0]):
+        fields["delong"] = "0.95"
     return Comparison(
         repr(measure),
         suite.name,
@@ -431,6 +494,11 @@ def _test_difference(comparison: Comparison, measure: Measure, significance: Sig
     # With zero draws the user has asked for no test, which is not worth a note; an impossible test is.
     p, untested = _permutation_p(measure, first, second, significance) if significance.draws else (None, "")
     counts = _mcnemar_of_rows(measure, first, second)
+    # McNemar's and DeLong's tests assume independent rows. Sampling units of several rows say that they are not, and
+    # decisions by a threshold that was fitted to all rows are not either.
+    is_independent = not significance.bootstrap.by and not _are_fitted((first, second))
+    areas = _delong_of_rows(measure, first, second) if is_independent else None
+    exact = counts if is_independent else None
     return replace(
         comparison,
         difference=comparison.first_value - comparison.second_value,
@@ -440,10 +508,13 @@ def _test_difference(comparison: Comparison, measure: Measure, significance: Sig
         p=p,
         only_first=counts.only_first if counts else None,
         only_second=counts.only_second if counts else None,
-        # McNemar's test assumes independent rows. Sampling units of several rows say that they are not, and decisions
-        # by a threshold that was fitted to all rows are not either.
-        mcnemar_p=counts.p if counts and not significance.bootstrap.by and not _are_fitted((first, second)) else None,
+        mcnemar_p=exact.p if exact else None,
         odds_ratio=counts.odds_ratio if counts else None,
+        odds_low=exact.odds_low if exact else None,
+        odds_high=exact.odds_high if exact else None,
+        delong_p=areas.p if areas else None,
+        delong_low=areas.low if areas else None,
+        delong_high=areas.high if areas else None,
         notes=tuple(filter(None, (interval.note, untested))),
     )
 
@@ -454,16 +525,14 @@ def _are_fitted(units: tuple[Units, Units]) -> bool:
 
 # Columns in a model's own units, log-probabilities for one and log-odds for another. They are standardised before a
 # permutation test swaps the rows of two models, since it would otherwise mix their units.
-_MODEL_SCALE_COLUMNS = ("score", "better", "worse", "gap")
+MODEL_SCALE_COLUMNS = ("score", "better", "worse", "gap")
 
 
 def _permutation_p(
     measure: Measure, first: Units, second: Units, significance: SignificanceTest
 ) -> tuple[float | None, str]:
     """Return the p value of a permutation test, or None and the reason."""
-    is_mean = measure.mean_of is not None
-    # A mean over rows is in the units of the measure, such as 0 or 1 per contrast, so that nothing has to be rescaled.
-    columns = () if is_mean else tuple(name for name in _MODEL_SCALE_COLUMNS if name in first.columns)
+    columns = list_scaled_columns(measure, first)
     options = {
         "by": significance.bootstrap.by or "",
         "draws": significance.draws,
@@ -475,6 +544,22 @@ def _permutation_p(
         return permutation_test(measure, first, second, **options).p, ""  # type: ignore[arg-type]
     except Undefined as error:
         return None, f"no permutation test: {error}"
+
+
+def _is_area(measure: Measure, units: Units) -> bool:
+    """Return whether the value is the area under the ROC curve of independent labelled sentences."""
+    # UnpairedAUC is over contrasts, whose better and worse sentences are not independent of each other.
+    return isinstance(measure, AUC) and {"score", "label"} <= units.columns.keys()
+
+
+def _delong_of_rows(measure: Measure, first: Units, second: Units) -> DeLongTest | None:
+    """Return DeLong's test, or None for other measures, and where it is undefined."""
+    if not _is_area(measure, first):
+        return None
+    try:
+        return delong_test(first["score"], second["score"], first["label"])
+    except Undefined:
+        return None
 
 
 def _mcnemar_of_rows(measure: Measure, first: Units, second: Units) -> McNemar | None:
@@ -509,6 +594,8 @@ def _macro_average(
     measure: Measure,
     by: str,
     significance: SignificanceTest,
+    *,
+    is_tested: bool,
 ) -> Comparison:
     """Return the mean of the groups' differences, which is undefined if one of them is."""
     # A mean over only the defined groups would be a mean of other groups for another measure.
@@ -516,12 +603,17 @@ def _macro_average(
     resampling = fit_unit_to_groups(significance.bootstrap, [first for first, _ in parts], by)
     interval = Interval() if undefined_groups else bootstrap_macro_difference(measure, parts, resampling)
     n = sum(comparison.n for comparison in comparisons)
-    fields = parse_signature(comparisons[0].signature) | {"group": f"macro({by})", "n": str(n), "test": "none"}
+    is_complete = is_tested and not undefined_groups
+    p, untested = (
+        _test_macro(measure, parts, replace(significance, bootstrap=resampling)) if is_complete else (None, "")
+    )
+    test = replace(significance, bootstrap=resampling).sign_macro(measure) if is_tested else "none"
+    fields = parse_signature(comparisons[0].signature) | {"group": f"macro({by})", "n": str(n), "test": test}
     if "units" in fields:
         fields["units"] = str(sum(count_sampling_units(first, significance.bootstrap.by) for first, _ in parts))
     fields["ci"] = f"paired {significance.bootstrap.signature}" if significance.bootstrap.resamples else "none"
-    # Only the groups are tested.
-    fields = {key: value for key, value in fields.items() if key not in ("mcnemar", "correction")}
+    # McNemar's test and the correction are of the groups.
+    fields = {key: value for key, value in fields.items() if key not in ("mcnemar", "delong", "correction")}
     template = comparisons[0]
     return Comparison(
         template.measure,
@@ -537,9 +629,36 @@ def _macro_average(
         n,
         sign_interval_method(build_signature(fields.pop("measure"), fields), interval),
         template.units,
+        p=p,
         reason=f"undefined for {', '.join(undefined_groups)}" if undefined_groups else None,
-        notes=(interval.note,) if interval.note else (),
+        notes=tuple(filter(None, (interval.note, untested))),
     )
+
+
+def _test_macro(
+    measure: Measure, parts: Sequence[tuple[Units, Units]], significance: SignificanceTest
+) -> tuple[float | None, str]:
+    """Return the p value of a permutation test of the mean over groups, or None and the reason."""
+    columns = list_scaled_columns(measure, parts[0][0])
+    resampling = significance.bootstrap
+    try:
+        test = macro_permutation_test(
+            measure,
+            parts,
+            by=resampling.by or "",
+            draws=significance.draws,
+            seed=resampling.seed,
+            standardise=columns,
+        )
+    except Undefined as error:
+        return None, f"no permutation test: {error}"
+    return test.p, ""
+
+
+def list_scaled_columns(measure: Measure, units: Units) -> tuple[str, ...]:
+    """Return the columns in a model's own units, which a test that swaps two models has to standardise."""
+    # A mean over rows is in the units of the measure, such as 0 or 1 per contrast, so that nothing has to be rescaled.
+    return () if measure.mean_of is not None else tuple(name for name in MODEL_SCALE_COLUMNS if name in units.columns)
 
 
 def _mean_if_all_defined(values: Sequence[float | None]) -> float | None:
@@ -651,7 +770,7 @@ def collect_discordant_rows(
     suite = restrict_to_scored(suite, scores)
     for measure in select_contrast_measures(measures):
         for other in scores[1:]:
-            names = {"first": _label_scores(scores[0]), "second": _label_scores(other)}
+            names = {"first": label_scores(scores[0]), "second": label_scores(other)}
             for met_by, right, wrong in (("first", scores[0], other), ("second", other, scores[0])):
                 shared = {"measure": repr(measure), **names, "met_by": met_by}
                 rows += [
@@ -679,7 +798,8 @@ def _order_gaps(row: dict[str, object], met_by: str) -> dict[str, object]:
     return row | {"first_gap": row["second_gap"], "second_gap": row["first_gap"]}
 
 
-def _label_scores(scores: Scores) -> str:
+def label_scores(scores: Scores) -> str:
+    """Return the name of scores in tables: the model and the reduction."""
     return f"{scores.model} {scores.reduction}".strip()
 
 
@@ -775,7 +895,7 @@ def correlate(
     total = len(suite.sentences if of == "scores" else suite.contrasts)
     unrated = (f"{total - n} of {total} unrated left out",) if total > n else ()
     # The same note comes from every model with the same unigram table, and is wanted once.
-    notes = tuple(dict.fromkeys((*unrated, *notes, *(note for model_scores in scores for note in model_scores.notes))))
+    notes = tuple(dict.fromkeys((*unrated, *notes, *_join_notes(scores, [given.notes for given in scores]))))
     return [
         ScoreCorrelation(
             pair.first,

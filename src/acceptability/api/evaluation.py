@@ -20,6 +20,7 @@ from acceptability.api.scoring import (
     load_reduction,
     score_reductions,
 )
+from acceptability.api.vocabulary_coverage import describe_decided_rows, find_decided_contrasts
 from acceptability.errors import MeasureError, SuiteError, Undefined, suggest_name
 from acceptability.measures import choose_default_measures, load_measure
 from acceptability.measures.rows import check_measurable, collect_row_tags, ratings_are_z
@@ -265,9 +266,10 @@ def _measure_groups(
 ) -> Iterator[Result]:
     """Yield the result for each value of a tag, and then their mean."""
     parts = {name: units.take(rows) for name, rows in group_rows(suite, measure, units, by).items()}
-    results = [
-        _compute_result(suite, scores, measure, part, f"{by}={name}", resampling) for name, part in parts.items()
-    ]
+    results, decided = [], find_decided_contrasts(suite, scores.unknown_words)
+    for name, part in parts.items():
+        result = _compute_result(suite, scores, measure, part, f"{by}={name}", resampling)
+        results.append(replace(result, notes=(*describe_decided_rows(part, decided), *result.notes)))
     yield from results
     if results:
         macro = _macro_average(results, list(parts.values()), len(units), measure, by, resampling)

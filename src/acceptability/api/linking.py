@@ -13,13 +13,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from acceptability import __version__
 from acceptability.api.scoring import ProgressCallback, as_suite, iter_model_outputs
-from acceptability.api.vocabulary_coverage import collect_unknown_words, describe_unknown_words
+from acceptability.api.vocabulary_coverage import (
+    collect_unknown_words,
+    describe_omitted,
+    describe_unknown_words,
+)
 from acceptability.errors import MeasureError, ScoreError, Undefined
 from acceptability.measures.correlation import pearson
 from acceptability.measures.rows import (
@@ -162,25 +167,24 @@ def link(
         model: {sentence.id: output for sentence, output in iter_model_outputs(suite, model, progress=progress)}
         for model in models
     }
-    return {
-        model: fit_morcela(
-            _omit_unknown(suite, model_outputs, model),
-            model_outputs,
-            unigrams,
-            group=group,
-            folds=folds,
-            seed=seed,
-            resampling=resampling,
-            model=load_model(model).signature,
-        )
-        for model, model_outputs in outputs.items()
-    }
+    fits = {}
+    for model, model_outputs in outputs.items():
+        part, notes = _omit_unknown(suite, model_outputs, model)
+        options: dict[str, Any] = {"group": group, "folds": folds, "seed": seed, "resampling": resampling}
+        options["model"] = load_model(model).signature
+        fit = fit_morcela(part, model_outputs, unigrams, **options)
+        fits[model] = replace(fit, notes=(*notes, *fit.notes))
+    return fits
 
 
-def _omit_unknown(suite: Suite, outputs: Mapping[str, ModelOutput], model: str) -> Suite:
-    """Return the suite without the sentences that a model with ``unknown='omit'`` gives no score."""
+def _omit_unknown(suite: Suite, outputs: Mapping[str, ModelOutput], model: str) -> tuple[Suite, tuple[str, ...]]:
+    """Return the suite without the sentences that a model with ``unknown='omit'`` leaves out, and a note on it."""
     words = collect_unknown_words(suite, outputs).words if load_model(model).omits_unknown else {}
-    return suite.restrict({sentence.id for sentence in suite.sentences} - set(words)) if words else suite
+    if not words:
+        return suite, ()
+    kept = {sentence.id for sentence in suite.sentences} - set(words)
+    # Without the pairs between them, of which the fit knows nothing.
+    return suite.restrict(kept), (describe_omitted(replace(suite, contrasts=()), words),)
 
 
 def fit_morcela(

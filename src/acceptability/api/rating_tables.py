@@ -187,7 +187,9 @@ def _sign_ratings(
             "n": str(len(ratings.rows)),
             "ci": f"{interval}({_LEVEL:g})",
             "reliability": f"split-half(spearman-brown,splits={options.splits},seed={options.seed},by=participant)",
-            "test": "none",
+            "reliability_ci": f"alpha feldt({_LEVEL:g}),icc mcgraw-wong({_LEVEL:g})"
+            + (f",kappa jackknife({_LEVEL:g})" if ratings.unit == "share" else ""),
+            "test": "kappa z,two-sided" if ratings.unit == "share" else "none",
             "acceptability": __version__,
         },
     )

@@ -21,16 +21,18 @@ from acceptability.measures.rows import require_labelled
 from acceptability.protocols import Engine, Model
 from acceptability.specs import build_signature
 from acceptability.stats.calibration import (
+    CalibrationError,
     ReliabilityBin,
     apply_temperature,
     bin_equal_mass,
     bin_equal_width,
     brier_score,
+    debiased_calibration_error,
     expected_calibration_error,
     fit_isotonic,
     fit_temperature,
 )
-from acceptability.types import Floats, Suite
+from acceptability.types import SINGLE_ROWS, Floats, Suite
 
 CALIBRATION_METHODS = ("temperature", "isotonic")
 FOLDS = 10
@@ -48,6 +50,8 @@ class Reliability:
         width, mass: The reliability diagram with bins of equal width, and with bins of equally many sentences.
         ece_width, ece_mass: The expected calibration error over these bins.
         brier: The Brier score, the mean squared difference from the labels.
+        debiased: The debiased root mean square calibration error over bins of equally many sentences, with its
+            interval; after recalibration it is that of the probabilities as they were fitted.
     """
 
     width: tuple[ReliabilityBin, ...]
@@ -55,6 +59,7 @@ class Reliability:
     ece_width: float
     ece_mass: float
     brier: float
+    debiased: CalibrationError
 
 
 @dataclass(frozen=True)
@@ -96,10 +101,14 @@ class Calibration:
         """Return everything as data for JSON."""
         names = ("model", "suite", "fit", "method", "n", "folds", "temperature", "temperatures", "knots")
         errors = ("ece_width", "ece_mass", "brier")
+
+        def list_errors(reliability: Reliability) -> dict[str, object]:
+            return {name: getattr(reliability, name) for name in errors} | {"debiased": asdict(reliability.debiased)}
+
         return {
             **{name: getattr(self, name) for name in names},
-            "before": {name: getattr(self.before, name) for name in errors},
-            "after": {name: getattr(self.after, name) for name in errors},
+            "before": list_errors(self.before),
+            "after": list_errors(self.after),
             "rows": list(self.rows()),
             "notes": "; ".join(self.notes),
             "signature": self.signature,
@@ -116,6 +125,13 @@ class _LabelledOdds:
     labels: Floats
     model_signature: str
     notes: tuple[str, ...]
+
+    @property
+    def clusters(self) -> list[str] | None:
+        """The sampling unit of each sentence; None where sentences were sampled by themselves."""
+        by_id = self.suite.by_id
+        tags = self.suite.unit_tags[:1]
+        return [by_id[name].tags[tag] for tag in tags for name in self.ids] or None
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,8 +187,8 @@ def calibrate(
         temperatures,
         recalibration.knots,
         # At the default temperature of 1, this is the logistic function: the classifier's own probabilities.
-        _measure_reliability(apply_temperature(measured.log_odds), measured.labels, bins),
-        _measure_reliability(recalibrated, measured.labels, bins),
+        _measure_reliability(apply_temperature(measured.log_odds), measured, bins),
+        _measure_reliability(recalibrated, measured, bins),
         _calibration_signature(measured, fitted_on, method, bins, is_cross_fitted),
         (*measured.notes, *_describe_fit(measured, fitted_on, is_cross_fitted)),
     )
@@ -212,11 +228,13 @@ def _cross_fit(labelled_odds: _LabelledOdds, method: str) -> tuple[Floats, tuple
     return probabilities, tuple(temperature for temperature in temperatures if temperature is not None)
 
 
-def _measure_reliability(probabilities: Floats, labels: Floats, bins: int) -> Reliability:
+def _measure_reliability(probabilities: Floats, measured: _LabelledOdds, bins: int) -> Reliability:
+    labels = measured.labels
     # Bins of equal width can be nearly empty, those of equal mass can be wide: neither error alone is reliable.
     width, mass = bin_equal_width(probabilities, labels, bins), bin_equal_mass(probabilities, labels, bins)
     errors = expected_calibration_error(width), expected_calibration_error(mass)
-    return Reliability(tuple(width), tuple(mass), *errors, brier_score(probabilities, labels))
+    debiased = debiased_calibration_error(probabilities, labels, bins, clusters=measured.clusters, seed=_SEED)
+    return Reliability(tuple(width), tuple(mass), *errors, brier_score(probabilities, labels), debiased)
 
 
 def _describe_fit(measured: _LabelledOdds, fitted_on: _LabelledOdds, is_cross_fitted: bool) -> tuple[str, ...]:
@@ -234,12 +252,15 @@ def _describe_fit(measured: _LabelledOdds, fitted_on: _LabelledOdds, is_cross_fi
 def _calibration_signature(
     measured: _LabelledOdds, fitted_on: _LabelledOdds, method: str, bins: int, is_cross_fitted: bool
 ) -> str:
+    unit = measured.suite.unit_tags[0] if measured.suite.unit_tags else SINGLE_ROWS
     fields = {
         "suite": measured.suite.signature,
         "model": measured.model_signature,
         # The name of the suite alone would not show whether the evaluation was in-sample.
         "fit": f"{FOLDS} folds,seed={_SEED}" if is_cross_fitted else fitted_on.suite.signature,
         "bins": str(bins),
+        # Of the debiased error; shares in bins have Wilson's interval.
+        "ci": f"basic(0.95,resamples=1000,by={unit},seed={_SEED}),wilson(0.95)",
         "n": str(len(measured.ids)),
         "acceptability": __version__,
     }

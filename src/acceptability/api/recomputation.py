@@ -22,6 +22,8 @@ from acceptability.api.linking import LinkResampling, link
 from acceptability.api.rating_tables import ResponseOptions, ScoreFile, build_choice_tables, build_rating_tables
 from acceptability.api.recalibration import calibrate
 from acceptability.api.scoring import ProgressCallback, judge, load_reduction, score, score_reductions, score_rows
+from acceptability.api.significance.equivalence import equivalence
+from acceptability.api.significance.planning import power_from_options
 from acceptability.errors import AcceptabilityError, MeasureError, ModelError, ScoreError, SpecError, SuiteError
 from acceptability.measures import load_measure
 from acceptability.models import HUB_KINDS, find_signed_spec, load_model, split_signed_location
@@ -136,7 +138,9 @@ class Recomputation:
         name = fields["measure"].partition("(")[0]
         if name in _COMMANDS_INSTEAD:
             raise NotReproducible(f"a result of {name} needs more than its signature: run {_COMMANDS_INSTEAD[name]}")
-        compute = _KINDS.get(name) or (_recompute_comparison if "test" in fields else _recompute_measure)
+        is_equivalence = fields.get("test", "").startswith("tost(")
+        tested = _recompute_equivalence if is_equivalence else _recompute_comparison
+        compute = _KINDS.get(name) or (tested if "test" in fields else _recompute_measure)
         return compute(self, fields)
 
     def share(self, key: tuple[object, ...], compute: Callable[[], list[Row]]) -> list[Row]:
@@ -403,12 +407,14 @@ def _check_signed_model(signature: str) -> None:
 
 _REDUCTION_START = re.compile(r"\.([A-Za-z_]\w*)\(")
 
-# Their inputs (a corpus, a test set, an encoder's states) are in no saved run.
+# Their inputs (a corpus, a test set, an encoder's states, a table) are in no saved run. A formula can call functions,
+# so that no signature may start one.
 _COMMANDS_INSTEAD = {
     "perplexity": "`acceptability perplexity MODEL --corpus FILE`",
     "pseudo_perplexity": "`acceptability perplexity MODEL --pseudo --corpus FILE`",
     "predictions": "`acceptability submit` with the same test set",
     "probe": "`acceptability probe` with the options of its signature",
+    "regress": "`acceptability regress` with the formula and the data of its signature",
 }
 
 
@@ -441,6 +447,8 @@ def _list_sources(fields: Fields) -> list[str]:
         return [f"{fields.get('model')}.{fields.get('reduction')}"]
     if "model" not in fields or fields["measure"].partition("(")[0] in _COMMANDS_INSTEAD:
         return []
+    if "family" in fields:
+        return _split_joined(fields["family"], " and ")
     return _split_joined(fields.get("model", ""), " minus ") if "test" in fields else [fields.get("model", "")]
 
 
@@ -458,9 +466,17 @@ def _split_joined(text: str, separator: str) -> list[str]:
     return joined
 
 
+# An option of a word model, which leaves sentences with unknown words out.
+_OMITS_UNKNOWN = re.compile(r"[(,]\s*unknown='omit'[,)]")
+
+
 def _is_partial(sources: Sequence[str]) -> bool:
+    """Tell whether some scores lack sentences of the suite, so that the hash in the signature is that of the others."""
     signed = [parse_score_signature(source) for source in sources]
-    return any(scores and scores.partial for scores in signed)
+    return any(
+        scores.partial if scores else _OMITS_UNKNOWN.search(source)
+        for scores, source in zip(signed, sources, strict=True)
+    )
 
 
 def _split_region(text: str) -> tuple[str | None, str]:
@@ -557,13 +573,42 @@ def _recompute_comparison(recomputation: Recomputation, fields: Fields) -> list[
     if len(sources) != 2:
         raise NotReproducible(f"the comparison is of {fields['model']}, which are not two scores with signatures")
     options: dict[str, Any] = {"by": by, "bootstrap": bootstrap, "draws": int(draws[1]) if draws else 0}
-    key = "compare", fields["measure"], fields["suite"], fields["model"], *options.values()
+    # Corrected p values depend on all models of the comparison, of which this is one pair.
+    family = _split_joined(fields["family"], " and ") if "family" in fields else sources
+    options["pairs"] = fields.get("pairs", "all")
+    key = "compare", fields["measure"], fields["suite"], *family, *options.values()
+    pair = fields["model"] if len(family) > 2 else None
 
     def compute() -> list[Row]:
-        suite, scores = _find_measured(recomputation, fields, sources)
+        suite, scores = _find_measured(recomputation, fields, family)
         return [comparison.row() for comparison in compare(suite, scores, [fields["measure"]], **options)]
 
-    return [row for row in recomputation.share(key, compute) if row["group"] == fields.get("group")]
+    rows = [row for row in recomputation.share(key, compute) if row["group"] == fields.get("group")]
+    return [row for row in rows if pair in (None, parse_signature(str(row["signature"]))["model"])]
+
+
+_TOST = re.compile(r"tost\(margin=(?P<margin>[^,]+),alpha=(?P<alpha>[^,]+),by=(?P<by>[^,]*),")
+
+
+def _recompute_equivalence(recomputation: Recomputation, fields: Fields) -> list[Row]:
+    match, sources = _TOST.match(fields["test"]), _split_joined(fields["model"], " minus ")
+    if match is None or len(sources) != 2:
+        raise NotReproducible(f"the test {fields['test']} of {fields['model']} has no margin, or not two models")
+    suite, scores = _find_measured(recomputation, fields, sources)
+    options = {name: _parse_number(match[name]) for name in ("margin", "alpha")}
+    # Only tests by resampling sign the resamples; of the others, the sampling unit is all that matters.
+    is_resampled = not fields["ci"].startswith("test inverted")
+    by = "" if match["by"] == "row" else match["by"]
+    bootstrap = _parse_interval(fields) if is_resampled else Bootstrap(by=by)
+    tests = equivalence(suite, scores, [fields["measure"]], bootstrap=bootstrap, **options)
+    return [test.row() for test in tests]
+
+
+def _parse_number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError as error:
+        raise SpecError(f"the signature has {text!r} where a number is expected") from error
 
 
 def _recompute_correlations(recomputation: Recomputation, fields: Fields) -> list[Row]:
@@ -580,7 +625,8 @@ def _recompute_correlations(recomputation: Recomputation, fields: Fields) -> lis
 
 def _recompute_link(recomputation: Recomputation, fields: Fields) -> list[Row]:
     options: dict[str, Any] = dict(parse_spec(fields["measure"]).options)
-    suite, model = recomputation.find_suite(fields["suite"]), recomputation.find_model(fields["model"])
+    suite = recomputation.find_suite(fields["suite"], any_content=_is_partial([fields["model"]]))
+    model = recomputation.find_model(fields["model"])
     reduction = parse_spec(recomputation.find_reduction(fields["reduction"]))
     unigrams = str(reduction.options.get("unigrams", ""))
     options["progress"] = recomputation.materials.progress
@@ -741,6 +787,14 @@ def _recompute_choices(recomputation: Recomputation, fields: Fields) -> list[Row
     return list(build_choice_tables(file, columns).rows())
 
 
+def _recompute_power(recomputation: Recomputation, fields: Fields) -> list[Row]:
+    simulations, seed = _parse_count(fields["n"]), _parse_count(fields["seed"])
+    options = parse_spec(fields["measure"]).options
+    return [
+        registry.call_factory(power_from_options, "power", [options], {"simulations": simulations, "seed": seed}).row()
+    ]
+
+
 _KINDS: dict[str, Callable[[Recomputation, Fields], list[Row]]] = {
     "correlate": _recompute_correlations,
     "fit_morcela": _recompute_link,
@@ -751,4 +805,5 @@ _KINDS: dict[str, Callable[[Recomputation, Fields], list[Row]]] = {
     "ratings": _recompute_ratings,
     "choices": _recompute_choices,
     "study": _recompute_study,
+    "power": _recompute_power,
 }

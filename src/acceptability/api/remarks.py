@@ -160,7 +160,8 @@ def _list_predictions(measure: Measure, units: Units) -> Floats | None:
     """Return the predictions behind a measure, 1 for acceptable; None if it predicts nothing."""
     if "predicted" in units.columns:
         return units["predicted"]
-    if isinstance(measure, AbsolutePair):
+    # Of classifiers with thresholds of different kinds, each has its own.
+    if isinstance(measure, AbsolutePair) and not isinstance(measure.threshold, str):
         both = np.concatenate([units["better"], units["worse"]])
         return (both > measure.threshold).astype(np.float64)
     return None

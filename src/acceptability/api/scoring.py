@@ -42,7 +42,7 @@ from acceptability.specs import build_signature
 from acceptability.store.scores import ScoreStore
 from acceptability.suites import load_suite
 from acceptability.text.words import compute_word_logprobs
-from acceptability.types import LabelScores, ModelOutput, Query, Scores, Sentence, Suite, TokenScores
+from acceptability.types import LabelScores, ModelOutput, Query, Scores, Sentence, Span, Suite, TokenScores
 
 ProgressCallback = Callable[[str, int, int], None]
 """Called with the model's name, the number of finished queries, and the number of all queries."""
@@ -330,6 +330,7 @@ def _build_word_rows(sentence: Sentence, output: ModelOutput) -> list[dict[str, 
             # None for a word that was not scored, such as the first word of a model without a start token.
             "logprob": word.logprob,
             "surprisal_bits": None if word.logprob is None else -word.logprob / math.log(2),
+            **_mark_unknown(output, word.span),
         }
         for word in compute_word_logprobs(output)
     ]
@@ -349,9 +350,18 @@ def _build_region_rows(sentence: Sentence, output: ModelOutput) -> list[dict[str
             "end": end,
             "score": logprobs.get(name),
             "surprisal_bits": -logprobs[name] / math.log(2) if name in logprobs else None,
+            **_mark_unknown(output, (start, end)),
         }
         for name, (start, end) in sentence.regions.items()
     ]
+
+
+def _mark_unknown(output: TokenScores, span: Span) -> dict[str, bool]:
+    """Return whether a token within a span is unknown; nothing where the model cannot tell, as for tokens."""
+    if output.unknown is None:
+        return {}
+    starts = (output.offsets[position][0] for position in output.unknown)
+    return {"unknown": any(span[0] <= start < span[1] for start in starts)}
 
 
 _ROW_BUILDERS: dict[str, Callable[[Sentence, ModelOutput], list[dict[str, object]]]] = {

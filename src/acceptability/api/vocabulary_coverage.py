@@ -6,12 +6,12 @@ Every result therefore counts such sentences and contrasts in its notes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 
 from acceptability.api.remarks import remark_on_characters, remark_on_unknown_words
 from acceptability.protocols import Model
-from acceptability.types import ModelOutput, Scores, Suite, TokenScores
+from acceptability.types import ModelOutput, Scores, Suite, TokenScores, Units
 
 WordsById = Mapping[str, tuple[str, ...]]
 """The unknown words of each sentence that has some, by the sentence's id."""
@@ -75,10 +75,7 @@ class UnknownWordCounter:
             )
         # Scores of regions have the keys ``id#region``.
         kept = {key: value for key, value in scores.values.items() if key.split("#")[0] not in self._words}
-        note = (
-            f"omitted: {len(self._words):,} of {len(self._suite.sentences):,} sentences, "
-            "which have words that the model does not know"
-        )
+        note = describe_omitted(self._suite, self._words)
         return replace(
             scores,
             values=kept,
@@ -112,6 +109,49 @@ def describe_unknown_words(suite: Suite, words: WordsById) -> str:
     note += f" and {len(with_unknown):,} of {len(suite.contrasts):,} pairs"
     pairs = "1 pair" if decided == 1 else f"{decided:,} pairs"
     return f"{note}, and decide {pairs}, whose sentences differ in them" if decided else note
+
+
+def find_decided_contrasts(suite: Suite, words: WordsById) -> frozenset[str]:
+    """Return the ids of the contrasts whose sentences differ in their unknown words.
+
+    Args:
+        suite: The suite.
+        words: The unknown words of each sentence that has some, by the sentence's id.
+    """
+    if not words:
+        return frozenset()
+    return frozenset(pair.id for pair in suite.contrasts if is_decided_by_unknown_words(words, pair.better, pair.worse))
+
+
+def describe_decided_rows(units: Units, decided: Set[str]) -> tuple[str, ...]:
+    """Return a note on the rows of a group that unknown words decide, if there are some.
+
+    A group may consist of such contrasts alone, as in a paradigm whose verbs a model does not know, although they are
+    few in the whole suite.
+
+    Args:
+        units: The rows of the group.
+        decided: The ids of the contrasts that unknown words decide.
+    """
+    count = sum(name in decided for name in units.ids) if decided else 0
+    return (f"unknown words decide {count:,} of {len(units):,} pairs",) if count else ()
+
+
+def describe_omitted(suite: Suite, words: WordsById) -> str:
+    """Return a note on the sentences that are left out with their contrasts, since the model omits unknown words.
+
+    >>> from acceptability.types import Contrast, Sentence
+    >>> sentences = (Sentence("a", "Cats purr."), Sentence("b", "Cats purrs."))
+    >>> describe_omitted(Suite("s", sentences, (Contrast("a", "b"),)), {"b": ("purrs",)})
+    'omitted: 1 of 2 sentences, which have words that the model does not know, and with them 1 of 1 pairs'
+    """
+    note = (
+        f"omitted: {len(words):,} of {len(suite.sentences):,} sentences, which have words that the model does not know"
+    )
+    if not suite.contrasts:
+        return note
+    pairs = sum(pair.better in words or pair.worse in words for pair in suite.contrasts)
+    return f"{note}, and with them {pairs:,} of {len(suite.contrasts):,} pairs"
 
 
 def is_decided_by_unknown_words(words: WordsById, first: str, second: str) -> bool:

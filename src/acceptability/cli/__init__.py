@@ -32,7 +32,10 @@ _PANELS: dict[str, dict[str, str]] = {
     },
     "Compare": {
         "compare": "acceptability compare starter -m trigram -m uniform",
+        "equivalence": "acceptability equivalence starter -m trigram -m mini-lstm --margin .05",
+        "power": "acceptability power --items 50 --paradigms 67 --accuracy .8 --difference .02",
         "correlate": "acceptability correlate li_adger -m trigram --of gaps",
+        "regress": "acceptability regress latest --formula 'correct ~ model + (1 | item)' --family binomial",
         "link": "acceptability link lau/bnc -m trigram --unigrams wordfreq:en",
     },
     "Papers and reports": {

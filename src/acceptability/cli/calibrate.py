@@ -75,6 +75,12 @@ def _iter_error_rows(calibration: Calibration) -> Iterator[dict[str, object]]:
             "before": f"{getattr(calibration.before, name):.4f}",
             "after": f"{getattr(calibration.after, name):.4f}",
         }
+    errors = calibration.before.debiased, calibration.after.debiased
+    title = "RMS calibration error, debiased"
+    before, after = errors
+    yield {"": title, "before": f"{before.value:.4f}", "after": f"{after.value:.4f}"}
+    ends = [f"{error.low:.4f} … {error.high:.4f}" for error in errors]
+    yield {"": "  its 95 % interval", "before": ends[0], "after": ends[1]}
 
 
 def _iter_bin_rows(calibration: Calibration) -> Iterator[dict[str, object]]:
@@ -101,5 +107,7 @@ def _describe(calibration: Calibration) -> Iterator[str]:
         # Four digits, as they are printed: the spec that is copied from here has to be the one that is in signatures.
         reduction = f"p_acceptable(temperature={float(f'{calibration.temperature:.4g}')!r})"
         yield f"use it as --reduce '{reduction}', or in signed_confidence"
+    error = calibration.before.debiased
+    yield f"RMS calibration error: {error.method}, {error.resamples:,} resamples; intervals of shares: Wilson"
     yield from calibration.notes
     yield calibration.signature

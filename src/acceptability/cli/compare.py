@@ -10,6 +10,7 @@ import typer
 
 from acceptability.api.comparison import (
     DISCORDANT_COLUMNS,
+    PAIRS,
     Comparison,
     ScoreSources,
     SignificanceTest,
@@ -57,12 +58,17 @@ from acceptability.cli.console import (
 )
 from acceptability.cli.report import ReportFileOption, check_report, write_run_report
 from acceptability.report.terminal import (
+    build_compared_values_table,
     build_comparison_table,
     build_correlation_table,
+    build_pairs_table,
+    describe_areas,
     describe_intervals,
+    describe_tests,
     format_interval,
     format_p_value,
 )
+from acceptability.stats.samples import check_choice
 from acceptability.store.runs import RunInputs
 from acceptability.text.io import check_rows_file, write_spreadsheet
 
@@ -106,6 +112,9 @@ def command(
     draws: DrawsOption = 2000,
     seed: SeedOption = 0,
     interval: IntervalOption = "auto",
+    against: Annotated[
+        str, typer.Option("--pairs", help="all: every two models; first: the first against each of the others.")
+    ] = "all",
     pairs: Annotated[
         Path | None,
         typer.Option("--differing", help="Write the contrasts that only one of two models gets right: .csv or .jsonl."),
@@ -118,8 +127,9 @@ def command(
     report: ReportFileOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare the first model with each of the others on the same rows: differences, intervals and tests."""
+    """Compare every two models on the same rows: differences, intervals and tests, corrected for their number."""
     check_report(report)
+    check_choice("--pairs", against, PAIRS)
     if pairs:
         check_rows_file(pairs)
     bootstrap = make_bootstrap(resamples, resample_by, seed, interval)
@@ -138,7 +148,7 @@ def command(
     )  # fmt: skip
     with show_progress() as progress:
         all_scores = collect_scores(whole, sources, measures, minimum=2, progress=progress)
-    comparisons = compare(loaded, all_scores, measure or (), by=by, bootstrap=bootstrap, draws=draws)
+    comparisons = compare(loaded, all_scores, measure or (), by=by, pairs=against, bootstrap=bootstrap, draws=draws)
     rows = [comparison.row() for comparison in comparisons]
     if as_json:
         print_json(rows)
@@ -198,7 +208,8 @@ def correlate_command(
                 print_message(f"{pair.first}, {pair.second}: {pair.reason}")
         # All correlations are over the same rows, and share their notes and signature.
         signature = correlations[0].signature
-        for line in (*describe_intervals({signature: ""}), *correlations[0].notes, signature):
+        described = (*describe_intervals({signature: ""}), *describe_tests({signature: ""}))
+        for line in (*described, *correlations[0].notes, signature):
             print_message(line)
     inputs = RunInputs([make_suite_input(whole, suite, columns, marks)], model or (), sources.files, sources.columns)
     record_run("correlate", rows, [correlations[0].signature], inputs=inputs)
@@ -209,7 +220,11 @@ def _read_score_columns(texts: Sequence[str] | None) -> list[dict[str, str]]:
 
 
 def _print_comparisons(comparisons: Sequence[Comparison]) -> None:
-    print_table(build_comparison_table(comparisons))
+    if len({name for comparison in comparisons for name in (comparison.first, comparison.second)}) > 2:
+        print_table(build_compared_values_table(comparisons))
+        print_table(build_pairs_table(comparisons))
+    else:
+        print_table(build_comparison_table(comparisons))
     lines = [
         f"{comparison.measure} {comparison.group or 'all'}: {comparison.reason}"
         for comparison in comparisons
@@ -222,7 +237,15 @@ def _print_comparisons(comparisons: Sequence[Comparison]) -> None:
     ]
     signatures = {comparison.signature: comparison.measure for comparison in comparisons if not comparison.group}
     # Groups repeat the notes of the whole.
-    for line in dict.fromkeys([*describe_intervals(signatures), *lines, *signatures]):
+    # The correction of groups is in their signatures, that of pairs also in those over all rows.
+    tested = {comparison.signature: comparison.measure for comparison in comparisons if comparison.p is not None}
+    lines = [
+        *describe_intervals(signatures),
+        *describe_tests(tested or signatures),
+        *describe_areas(comparisons),
+        *lines,
+    ]
+    for line in dict.fromkeys([*lines, *signatures]):
         print_message(line)
 
 
@@ -285,9 +308,11 @@ def _print_fits(fits: Mapping[str, MorcelaFit], folds: int) -> None:
     signatures = {fit.signature: name for name, fit in fits.items()}
     print_message(f"{', '.join(LINKS)}: correlation with ratings of sentences not fitted to, mean of {folds} folds")
     lines = [*describe_intervals(signatures)]
-    for fit in fits.values():
+    for name, fit in fits.items():
         hint = f'score other suites with --reduce "{fit.reduction!r}"'
-        lines += [*fit.difference.notes, *fit.notes, hint, fit.signature]
+        # What a model does not know says nothing about the others.
+        notes = [f"{name}: {note}" for note in fit.notes] if len(fits) > 1 else fit.notes
+        lines += [*fit.difference.notes, *notes, hint, fit.signature]
     for line in dict.fromkeys(lines):
         print_message(line)
 

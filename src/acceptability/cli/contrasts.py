@@ -33,7 +33,7 @@ from acceptability.cli.console import (
 )
 from acceptability.measures.target_contrast import GRADES, LEARNING_CLASSES
 from acceptability.models import set_spec_dtype
-from acceptability.report.terminal import format_number
+from acceptability.report.terminal import describe_intervals, format_number
 from acceptability.store.runs import RunInputs
 from acceptability.suites.targets import count_exclusions
 from acceptability.types import Result
@@ -113,6 +113,10 @@ def _print_tables(evaluation: ContrastEvaluation) -> None:
             {"left out": reason, "contrasts": count, "the first": examples[reason]} for reason, count in reasons.items()
         ]
         print_rows(["left out", "contrasts", "the first"], rows)
+    # Of the group of all contrasts; smaller groups have the same kind of interval, or a note.
+    overall = {"directionality": groups[0].directionality, "repulsion": groups[0].repulsion}
+    for line in describe_intervals({result.signature: name for name, result in overall.items()}):
+        print_message(line)
     # The first notes are the reasons, which are in the table.
     for note in target.notes()[len(reasons) :]:
         print_message(note)

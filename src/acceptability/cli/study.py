@@ -58,7 +58,8 @@ ReportOption = Annotated[
     Path | None, typer.Option("--report", "--page", help="Also write a report: one HTML file that opens offline.")
 ]
 
-# The options that every paper's command has, as parameters of the function that Typer reads.
+# Typer reads options from the signature of a function. That of a paper's command is put together from these and the
+# paper's own, so that no option is declared once per paper.
 _SHARED_PARAMETERS = (
     Parameter("table", Parameter.KEYWORD_ONLY, default=None, annotation=TableOption),
     Parameter("csv", Parameter.KEYWORD_ONLY, default=None, annotation=CsvOption),

@@ -218,7 +218,7 @@ def _pause_gc() -> Iterator[Callable[[], None]]:
     """Turn Python's cyclic garbage collector off, and yield a function that runs it at most every 30 seconds.
 
     Encoding allocates millions of tuples, which would trigger collection after collection, each walking over all of
-    them to look for cycles that are not there. Reference counting, which frees nearly everything, goes on.
+    them to look for cycles that are not there. Reference counting, which frees nearly everything, continues.
     """
     was_enabled, last_collection = gc.isenabled(), time.monotonic()
 

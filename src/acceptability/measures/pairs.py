@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from acceptability.errors import MeasureError
+from acceptability.measures.classification import find_natural_threshold
 from acceptability.measures.correlation import CORRELATION_KINDS, auc, compute_correlation, name_correlation
 from acceptability.measures.rows import (
     check_choice,
@@ -79,22 +81,42 @@ class AbsolutePair(Measure):
     """How often both sentences of a contrast are classified correctly: the better one acceptable, the worse one not.
 
     Args:
-        threshold: A score above it means "acceptable", any other score "unacceptable": 0 for a classifier's
-            log-odds, 0.5 for its probability of "acceptable".
+        threshold: A score above it means "acceptable", any other score "unacceptable". "auto" is 0 for a classifier's
+            log-odds and 0.5 for its probability of "acceptable"; all other scores, also those of a file, have none of
+            their own, and are refused without a number.
     """
 
-    threshold: float = 0.0
+    threshold: float | str = "auto"
 
     needs = "contrasts"
     mean_of = "correct"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "threshold", require_number("AbsolutePair: threshold", self.threshold))
+        if self.threshold != "auto":
+            object.__setattr__(self, "threshold", require_number("AbsolutePair: threshold", self.threshold))
+
+    def resolve(self, scores: Sequence[Scores], by: str) -> AbsolutePair:
+        """Return the measure with the threshold of a classifier, unless classifiers have different ones."""
+        thresholds = {self._find_threshold(given) for given in scores}
+        return AbsolutePair(thresholds.pop()) if len(thresholds) == 1 else self
+
+    def _find_threshold(self, scores: Scores) -> float:
+        if not isinstance(self.threshold, str):
+            return self.threshold
+        natural = find_natural_threshold(scores)
+        if natural is None:
+            # A log-probability is below 0 whatever the sentence: every pair would be wrong.
+            raise MeasureError(
+                f"AbsolutePair: the scores of {scores.model!r} ({scores.reduction or 'a file'}) have no threshold of "
+                "their own: give one that was fitted to other sentences, such as AbsolutePair(threshold=-30), or use "
+                "PairAccuracy, which needs none. `acceptability methods` fits one by cross-validation."
+            )
+        return natural
 
     def units(self, suite: Suite, scores: Scores) -> Units:
         """Return a row per contrast: both scores, and whether both sentences are classified correctly."""
-        rows = pair_scores(suite, scores, self)
-        right = (rows["better"] > self.threshold) & (rows["worse"] <= self.threshold)
+        rows, threshold = pair_scores(suite, scores, self), self._find_threshold(scores)
+        right = (rows["better"] > threshold) & (rows["worse"] <= threshold)
         return Units(rows.ids, {**rows.columns, "correct": right.astype(np.float64)}, rows.tags)
 
     def value(self, units: Units) -> float:

@@ -1,8 +1,8 @@
 """Language models and classifiers, opened by their spec.
 
 A spec is ``KIND:LOCATION(option=value)``, as in ``causal:gpt2(bos='<|endoftext|>')``, or the name of a model that comes
-with this package or with an installed one, such as ``smollm2-135m``. ``load_model`` finds the kind in the registry and
-calls the ``open_model`` of its module:
+with this package or with an installed one, such as ``smollm2-135m``, perhaps with options: ``trigram(unknown='omit')``.
+``load_model`` finds the kind in the registry and calls the ``open_model`` of its module:
 
 - ``hf`` for transformers (``causal``, ``masked``, ``seq2seq``, ``classifier``), with the optimised forward passes in
   ``kernels``;
@@ -35,6 +35,7 @@ from acceptability.specs import format_spec, parse_model_spec
 __all__ = [
     "HUB_KINDS",
     "default_model",
+    "expand_named_model",
     "find_signed_spec",
     "iter_signed_locations",
     "list_named_models",
@@ -61,17 +62,13 @@ def load_model(name: str, *, look_in: Sequence[Path] = ()) -> Model:
     >>> load_model("uniform").signature
     'uniform(vocabulary=50000)'
     """
+    if (spec := expand_named_model(name)) != name:
+        return load_model(spec)
     kind, location, options = parse_model_spec(name)
-    # A kind of the registry wins over a name, so that a plug-in can add a kind without changing any spec.
-    named_models = {key: entry for key, entry in list_named_models().items() if key not in registry.names("model")}
-    if not location and kind in named_models:
-        if options:
-            raise SpecError(f"{kind!r} takes no options: the name includes them")
-        return load_model(named_models[kind].make_spec())
     try:
         open_model = registry.find("model", kind)
     except UnknownName:
-        known = [*registry.names("model"), *named_models]
+        known = [*registry.names("model"), *list_named_models()]
         hint = "`acceptability models` lists the kinds of models and the named models."
         raise UnknownName("model", name if not location else kind, known, hint=hint) from None
     if kind == "prompted" and look_in:
@@ -83,6 +80,26 @@ def load_model(name: str, *, look_in: Sequence[Path] = ()) -> Model:
         model = _open(open_model, name, location, options)
     # The signature is part of the key: if the files have changed since, it is another model.
     return _loaded_models.setdefault((name, model.signature), model)
+
+
+def expand_named_model(name: str) -> str:
+    """Return the spec that the name of a model stands for, with the options that follow the name; any other as it is.
+
+    Args:
+        name: A name such as ``trigram(unknown='omit')``, or a spec. An option that the name includes can be replaced.
+
+    >>> expand_named_model("uniform(vocabulary=8)"), expand_named_model("causal:gpt2")
+    ('uniform(vocabulary=8)', 'causal:gpt2')
+    >>> expand_named_model("trigram(unknown='omit')").rpartition("/")[2]
+    "trigram(unknown='omit')"
+    """
+    kind, location, options = parse_model_spec(name)
+    # A kind of the registry wins over a name, so that a plug-in can add a kind without changing any spec.
+    if location or kind not in list_named_models() or kind in registry.names("model"):
+        return name
+    spec = list_named_models()[kind].make_spec()
+    full_kind, full_location, included = parse_model_spec(spec)
+    return format_spec(f"{full_kind}:{full_location}", included | options) if options else spec
 
 
 _OpenModel = Callable[..., object]
@@ -137,10 +154,8 @@ def set_spec_dtype(name: str, dtype: str) -> str:
     >>> set_spec_dtype("causal:gpt2(bos=None)", "bfloat16")
     "causal:gpt2(bos=None, dtype='bfloat16')"
     """
-    kind, location, options = parse_model_spec(name)
     # A named model stands for a whole spec, into which the option is written.
-    if not location and kind in list_named_models() and kind not in registry.names("model"):
-        return set_spec_dtype(list_named_models()[kind].make_spec(), dtype)
+    kind, location, options = parse_model_spec(expand_named_model(name))
     if "dtype" not in signature(registry.find("model", kind)).parameters:
         raise SpecError(f"{name}: a model of the kind {kind!r} has no precision to choose; remove dtype")
     if options.get("dtype", dtype) != dtype:

@@ -19,14 +19,25 @@ from numpy.typing import NDArray
 from acceptability.errors import MeasureError, Undefined
 from acceptability.measures.classification import matthews
 from acceptability.measures.correlation import average_ranks, pearson
+from acceptability.people.kappa import Kappa, cohen_kappa, fleiss_kappa
 from acceptability.people.ratings import Ratings
 from acceptability.people.responses import Bools, Responses
+from acceptability.stats.effects.effect_sizes import (
+    FELDT,
+    ICC_KINDS,
+    EffectSize,
+    MeanSquares,
+    alpha_interval,
+    icc_interval,
+)
 from acceptability.types import Floats, Scores, restrict_to_scored
 
 ParticipantIndices = NDArray[np.int64]
 
 # With more undefined splits than this, the mean of the others would be that of a selection.
 _MIN_DEFINED_SHARE = 0.95
+# Sums of squares this small, relative to all, are 0 but for rounding.
+_ROUNDING = 1e-12
 # 40 values are the fewest of which 95 % leaves out one at either end.
 _MIN_SPLITS = 40
 
@@ -141,47 +152,125 @@ def leave_one_out_correlations(values: Floats) -> LeaveOneOut:
 
 
 def cronbach_alpha(values: Floats) -> float:
-    """Return Cronbach's alpha, with participants as the items of a test; no answer may be missing.
+    """Return Cronbach's alpha, with participants as the items of a test.
+
+    Missing answers are left out pair by pair: the covariance of two participants is over the sentences that both have
+    answered.
 
     >>> round(cronbach_alpha(np.array([[1.0, 2.0, 3.0], [1.0, 3.0, 5.0]])), 4)
     0.8889
     """
-    _check_complete(values, "Cronbach's alpha")
+    _check_size(values, "Cronbach's alpha")
     raters = len(values)
-    # The formula by the variance of sums, which equals the one by covariances and needs no matrix of them.
-    total = values.sum(axis=0)
-    if total.min() == total.max():
+    covariances = _pairwise_covariances(values)
+    total = float(covariances.sum())
+    # A mean of sums that is the same for all sentences is so but for rounding.
+    if total <= _ROUNDING * float(np.abs(covariances).sum()):
         raise Undefined("all sentences have the same sum of answers")
-    return float(raters / (raters - 1) * (1 - values.var(axis=1, ddof=1).sum() / total.var(ddof=1)))
+    alpha = float(raters / (raters - 1) * (1 - np.trace(covariances) / total))
+    # Covariances over different sentences need not be those of any table; of a complete one they are.
+    if alpha > 1 + _ROUNDING:
+        raise Undefined(
+            f"the covariances of participants over the sentences that they share contradict each other (alpha would be "
+            f"{alpha:.4f}): there are too few answers for so many missing ones"
+        )
+    return alpha
+
+
+def _pairwise_covariances(values: Floats) -> Floats:
+    """Return the covariances of participants, each over the sentences that both have answered."""
+    given, filled = (~np.isnan(values)).astype(np.float64), np.nan_to_num(values)
+    counts = given @ given.T
+    if counts.min() < 2:
+        one, other = np.unravel_index(counts.argmin(), counts.shape)
+        raise Undefined(f"participants {one + 1} and {other + 1} share {counts.min():g} sentences; two are needed")
+    # Sums of either over the sentences that both have answered.
+    sums = filled @ given.T
+    return np.asarray((filled @ filled.T - sums * sums.T / counts) / (counts - 1))
+
+
+def cronbach_alpha_effect(values: Floats, *, level: float = 0.95) -> EffectSize:
+    """Return Cronbach's alpha with Feldt's interval; with missing answers that is an approximation.
+
+    Args:
+        values: A row per participant, a column per sentence; nan for a missing answer.
+        level: The confidence level.
+    """
+    alpha = cronbach_alpha(values)
+    low, high = alpha_interval(alpha, len(values), values.shape[1], level=level)
+    return EffectSize("Cronbach's alpha", alpha, low, high, level, FELDT)
+
+
+def compute_mean_squares(values: Floats, *, is_one_way: bool = False) -> MeanSquares:
+    """Return the mean squares of answers by sentences and participants, also where answers are missing.
+
+    With missing answers these are the mean squares of a complete table of the same size that have the same components
+    of variance, estimated by sums of squares of each factor adjusted for the other (Henderson's method 3); of a
+    complete table they are the usual ones.
+
+    Args:
+        values: A row per participant, a column per sentence; nan for a missing answer.
+        is_one_way: Whether participants are not told apart, as in ICC(1,1).
+    """
+    _check_size(values, "an intraclass correlation")
+    values = values[:, (~np.isnan(values)).any(axis=0)]
+    given, filled = (~np.isnan(values)).astype(np.float64), np.nan_to_num(values)
+    by_sentence, by_rater, total = given.sum(axis=0), given.sum(axis=1), float(given.sum())
+    k, n = values.shape
+    # Centred, which leaves all sums of squares as they are and keeps their digits.
+    filled = (filled - filled.sum() / total) * given
+    within_sentences = float((filled**2).sum() - (filled.sum(axis=0) ** 2 / by_sentence).sum())
+    if is_one_way:
+        between = float((filled.sum(axis=0) ** 2 / by_sentence).sum()) / (n - 1)
+        within = within_sentences / (total - n)
+        k_mean = (total - float((by_sentence**2).sum()) / total) / (n - 1)
+        return MeanSquares(between, within, within, within, k_mean, n)
+    within_raters = float((filled**2).sum() - (filled.sum(axis=1) ** 2 / by_rater).sum())
+    adjusted_raters = _adjusted_sum_of_squares(filled, given, by_sentence)
+    df_error = total - n - k + 1
+    error_ss = max(within_sentences - adjusted_raters, 0.0)
+    error = error_ss / df_error
+    sentence_variance = (within_raters - error_ss - (n - 1) * error) / (total - k)
+    rater_variance = (adjusted_raters - (k - 1) * error) / (total - n)
+    k_mean = (total - k) / (n - 1)
+    within = error + rater_variance
+    return MeanSquares(error + k_mean * sentence_variance, error + n * rater_variance, error, within, k_mean, n)
+
+
+def _adjusted_sum_of_squares(filled: Floats, given: Floats, by_sentence: Floats) -> float:
+    """Return the sum of squares of participants, adjusted for sentences."""
+    crossed = np.diag(given.sum(axis=1)) - (given / by_sentence) @ given.T
+    rest = filled.sum(axis=1) - (given / by_sentence) @ filled.sum(axis=0)
+    # The effects of participants are determined up to a constant; of groups that share no sentence, even less.
+    if np.linalg.matrix_rank(crossed) < len(crossed) - 1:
+        raise Undefined("some participants share no sentences with the others, so that they cannot be compared")
+    return float(rest @ np.linalg.pinv(crossed) @ rest)
 
 
 def intraclass_correlations(values: Floats) -> dict[str, float]:
-    """Return the six intraclass correlations of Shrout and Fleiss (1979); no answer may be missing.
+    """Return the six intraclass correlations of Shrout and Fleiss (1979); answers may be missing.
 
     In case 1 every sentence has other raters; in case 2 the raters are a random sample; in case 3 they are the whole
     population, and ``ICC(3,k)`` is Cronbach's alpha. The second figure is 1 for the reliability of a single rater, and
-    k for that of the mean of k raters.
+    k for that of the mean of k raters, or of as many as have answered a sentence on average.
     """
-    _check_complete(values, "an intraclass correlation")
-    # The mean squares of a two-way analysis of variance without replication: between sentences, between raters, and
-    # the rest.
-    k, n = values.shape
-    grand = values.mean()
-    between = k * float(((values.mean(axis=0) - grand) ** 2).sum()) / (n - 1)
-    raters = n * float(((values.mean(axis=1) - grand) ** 2).sum()) / (k - 1)
-    within = float(((values - values.mean(axis=0)) ** 2).sum()) / (n * (k - 1))
-    error = (within * n * (k - 1) - raters * (k - 1)) / ((n - 1) * (k - 1))
+    return {kind: compute_icc(values, kind).value for kind in ICC_KINDS}
+
+
+def compute_icc(values: Floats, kind: str, *, level: float = 0.95) -> EffectSize:
+    """Return an intraclass correlation with its interval; with missing answers the interval is an approximation.
+
+    Args:
+        values: A row per participant, a column per sentence; nan for a missing answer.
+        kind: "ICC(1,1)", "ICC(2,1)", "ICC(3,1)", "ICC(1,k)", "ICC(2,k)" or "ICC(3,k)".
+        level: The confidence level.
+    """
+    squares = compute_mean_squares(values, is_one_way=kind.startswith("ICC(1"))
     # Without differences between sentences all six would be ratios of noise, or of 0.
-    if np.ptp(values.mean(axis=0)) == 0:
+    means = np.nanmean(values[:, (~np.isnan(values)).any(axis=0)], axis=0)
+    if np.ptp(means) == 0:
         raise Undefined("all sentences have the same mean")
-    return {
-        "ICC(1,1)": _safe_divide(between - within, between + (k - 1) * within),
-        "ICC(2,1)": _safe_divide(between - error, between + (k - 1) * error + k * (raters - error) / n),
-        "ICC(3,1)": _safe_divide(between - error, between + (k - 1) * error),
-        "ICC(1,k)": _safe_divide(between - within, between),
-        "ICC(2,k)": _safe_divide(between - error, between + (raters - error) / n),
-        "ICC(3,k)": _safe_divide(between - error, between),
-    }
+    return icc_interval(kind, squares, level=level)
 
 
 def krippendorff_alpha(values: Floats, *, level: str = "interval") -> float:
@@ -244,18 +333,15 @@ def _correlate_means(
         return None
 
 
-def _safe_divide(part: float, whole: float) -> float:
-    # Variance estimates may be negative, so that the denominators can be 0 for data that vary.
-    if whole == 0:
-        raise Undefined("the variances cancel each other out")
-    return part / whole
-
-
-def _check_complete(values: Floats, statistic: str) -> None:
-    if missing := int(np.isnan(values).sum()):
-        raise Undefined(f"{statistic} needs every participant's answer to every sentence; {missing} are missing")
+def _check_size(values: Floats, statistic: str) -> None:
     if len(values) < 2 or values.shape[1] < 2:
         raise Undefined(f"{statistic} needs two participants and two sentences; the table is {values.shape}")
+    given = ~np.isnan(values)
+    if not given.any(axis=1).all():
+        raise Undefined(f"{statistic} needs an answer of every participant; one has none")
+    rows, columns = len(values), int(given.any(axis=0).sum())
+    if given.sum() < rows + columns:
+        raise Undefined(f"{statistic} needs more answers than {given.sum()} in a table of {rows} by {columns}")
 
 
 @dataclass(frozen=True)
@@ -383,7 +469,9 @@ SummaryRow = dict[str, object]
 
 
 def build_reliability_rows(ratings: Ratings, *, splits: int = 1000, seed: int = 0) -> list[SummaryRow]:
-    """Return a row per reliability coefficient: name, value, interval, and a note on what is undefined or excluded.
+    """Return a row per reliability coefficient: name, value, interval and its method, and a note.
+
+    The note says what is undefined, missing or excluded.
 
     Args:
         ratings: Ratings with the answers that they are means of.
@@ -392,34 +480,53 @@ def build_reliability_rows(ratings: Ratings, *, splits: int = 1000, seed: int = 
     """
     values = ratings.values
     level = "nominal" if ratings.unit == "share" else "interval"
+    missing = int(np.isnan(values).sum())
 
     def compute_split_half() -> SummaryRow:
         halves = split_half_reliability(values, splits=splits, seed=seed)
         note = f"{halves.undefined} splits without a correlation left out" if halves.undefined else None
-        return {"value": halves.reliability, "low": halves.low, "high": halves.high, "note": note}
+        ends = {"low": halves.low, "high": halves.high, "interval": "95 % range over random splits"}
+        return {"value": halves.reliability, **ends, "note": note}
 
     def compute_leave_one_out() -> SummaryRow:
         others = leave_one_out_correlations(values)
         none = sum(correlation is None for correlation in others.correlations)
         return {"value": others.mean, "note": f"{none} participants without a correlation left out" if none else None}
 
-    def wrap_value(compute: Callable[[], float]) -> Callable[[], SummaryRow]:
-        return lambda: {"value": compute()}
+    def describe_effect(compute: Callable[[], EffectSize], how: str) -> Callable[[], SummaryRow]:
+        def compute_row() -> SummaryRow:
+            effect = compute()
+            interval = f"{100 * effect.level:g} %, {effect.method}" + ", approximate" * bool(missing)
+            note = f"{missing} of {values.size} answers missing: {how}" if missing else None
+            return {"value": effect.value, "low": effect.low, "high": effect.high, "interval": interval, "note": note}
 
+        return compute_row
+
+    def compute_kappa(kappa: Kappa) -> SummaryRow:
+        interval = f"{100 * kappa.level:g} %, {kappa.method}"
+        note = f"against chance: z = {kappa.z:.2f}, p = {kappa.p:.3g} (se under chance); {kappa.n} sentences"
+        return {"value": kappa.value, "low": kappa.low, "high": kappa.high, "interval": interval, "note": note}
+
+    components = "components of variance by Henderson's method 3"
     coefficients: dict[str, Callable[[], SummaryRow]] = {
         f"split-half, Spearman-Brown (splits={splits}, seed={seed})": compute_split_half,
         "leave-one-out, mean r": compute_leave_one_out,
-        "Cronbach's alpha": wrap_value(lambda: cronbach_alpha(values)),
-        "ICC(2,1)": wrap_value(lambda: intraclass_correlations(values)["ICC(2,1)"]),
-        "ICC(2,k)": wrap_value(lambda: intraclass_correlations(values)["ICC(2,k)"]),
-        f"Krippendorff's alpha ({level})": wrap_value(lambda: krippendorff_alpha(values, level=level)),
+        "Cronbach's alpha": describe_effect(lambda: cronbach_alpha_effect(values), "covariances of pairs"),
+        "ICC(2,1)": describe_effect(lambda: compute_icc(values, "ICC(2,1)"), components),
+        "ICC(2,k)": describe_effect(lambda: compute_icc(values, "ICC(2,k)"), components),
+        f"Krippendorff's alpha ({level})": lambda: {"value": krippendorff_alpha(values, level=level)},
     }
+    # Kappa is of categories; on a scale, answers that nearly agree would count as disagreement.
+    if ratings.unit == "share":
+        coefficients["Fleiss' kappa"] = lambda: compute_kappa(fleiss_kappa(values))
+        if len(values) == 2:
+            coefficients["Cohen's kappa"] = lambda: compute_kappa(cohen_kappa(values[0], values[1]))
     return [{"name": name, **_compute_or_note(compute)} for name, compute in coefficients.items()]
 
 
 def _compute_or_note(compute: Callable[[], SummaryRow]) -> SummaryRow:
     # One undefined coefficient, as with missing answers, must not hide the others.
-    empty: SummaryRow = {"value": None, "low": None, "high": None, "note": None}
+    empty: SummaryRow = {"value": None, "low": None, "high": None, "interval": None, "note": None}
     try:
         return empty | compute()
     except Undefined as error:

@@ -196,12 +196,18 @@ def _round_number(cell: object) -> object:
 
 
 def _collect_row_notes(report_data: ReportData) -> list[str]:
-    notes = [
-        f"{row['measure']}: {note}"
-        for row in report_data.results
-        for note in (row.get("notes") or "").split("; ")
-        if note
-    ]
+    by_question: defaultdict[tuple[object, ...], list[Row]] = defaultdict(list)
+    for row in report_data.results:
+        by_question[row["measure"], row.get("group"), row.get("suite")].append(row)
+    notes = []
+    for (measure, *_), rows in by_question.items():
+        split = [(row.get("notes") or "").split("; ") for row in rows]
+        for row, note in (
+            (row, note) for row, row_notes in zip(rows, split, strict=True) for note in row_notes if note
+        ):
+            # How many words are unknown, or which threshold was fitted, differs between models.
+            is_shared = all(note in other for other in split)
+            notes.append(f"{measure}: {note}" if is_shared else f"{format_model_name(row)}, {measure}: {note}")
     return list(dict.fromkeys(notes))
 
 

@@ -1,7 +1,8 @@
 """The tables of a report, as data, and in LaTeX (booktabs) and Markdown.
 
 ``build_tables`` makes the tables from the rows of a report; the page renders the same tables as HTML. The best model of
-each measure is in bold, and stars mark models that differ from it by a permutation test with Holm's correction.
+each measure is in bold, and stars mark models that differ from it by a permutation test with Holm's correction; a
+measure that cannot be tested so is named below the table.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from acceptability.api.comparison import list_scaled_columns
 from acceptability.errors import Undefined
 from acceptability.measures import load_measure
-from acceptability.measures.classification import Accuracy
+from acceptability.measures.classification import MCC, Accuracy
 from acceptability.report.report_data import ReportData, Row, format_model_name
 from acceptability.report.terminal import describe_intervals, format_p_value
 from acceptability.specs import parse_signature
@@ -24,16 +26,37 @@ from acceptability.stats.permutation import holm, permutation_test
 from acceptability.types import SINGLE_ROWS, Units
 
 MARKS_NOTE = "Marks: different from the best (bold) by a permutation test, Holm: * p < .05, ** p < .01, *** p < .001."
+_UNTESTED_GROUPS = "Bold: the highest of a group, which is not tested here; `acceptability compare --by` tests groups."
 # The smallest possible p is 1/2001, which suffices for three stars.
 _RESAMPLES = 2000
+# A measure that is no mean is evaluated again for each swap: with more rows in all, a page would take minutes.
+_MAX_ROWS_SWAPPED = 20_000_000
 _ID_COLUMNS = ("suite", "measure", "model", "reduction", "unit")
 
 ResultKey = tuple[str, str, str]
 """Suite, measure and model."""
 
 
+@dataclass(frozen=True)
+class BestModelTests:
+    """Which models differ from the best one, by suite and measure.
+
+    Args:
+        marks: The stars of models that differ significantly.
+        untested: Why models could not be tested, by suite and measure.
+    """
+
+    marks: Mapping[ResultKey, str]
+    untested: Mapping[tuple[str, str], str]
+
+
 def compute_marks(report_data: ReportData) -> Mapping[ResultKey, str]:
-    """Return the stars of models that differ significantly from the best, for measures that are means of rows."""
+    """Return the stars of models that differ significantly from the best; see `compare_with_best`."""
+    return compare_with_best(report_data).marks
+
+
+def compare_with_best(report_data: ReportData) -> BestModelTests:
+    """Return permutation tests of each model against the best of its suite and measure, which is not tested itself."""
     rows_by_model: dict[tuple[str, str], dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
     for row in report_data.units:
         if row.get("measure") and "model" in row:
@@ -41,13 +64,17 @@ def compute_marks(report_data: ReportData) -> Mapping[ResultKey, str]:
     resampling_tags = {
         (row["suite"], row["measure"]): _find_resampling_tag(row.get("signature") or "") for row in report_data.results
     }
-    mark_by_key: dict[ResultKey, str] = {}
+    marks: dict[ResultKey, str] = {}
+    untested: dict[tuple[str, str], str] = {}
     for (suite, measure), models in rows_by_model.items():
         # A single model has nothing to differ from.
-        if len(models) > 1:
-            ps = _compute_p_values(measure, models, resampling_tags.get((suite, measure), ""))
-            mark_by_key |= {(suite, measure, model): format_mark(p) for model, p in ps.items()}
-    return mark_by_key
+        if len(models) < 2:
+            continue
+        ps, reason = _compute_p_values(measure, models, resampling_tags.get((suite, measure), ""))
+        marks |= {(suite, measure, model): format_mark(p) for model, p in ps.items()}
+        if reason:
+            untested[suite, measure] = reason
+    return BestModelTests(marks, untested)
 
 
 def format_mark(p: float | None) -> str:
@@ -68,26 +95,38 @@ def _find_resampling_tag(signature: str) -> str:
     return "" if named is None or named[1] == SINGLE_ROWS else named[1]
 
 
-def _compute_p_values(measure: str, models: Mapping[str, Sequence[Row]], by: str) -> Mapping[str, float | None]:
-    """Return the corrected p value of each model against the best; None where the test is impossible."""
+def _compute_p_values(
+    measure: str, models: Mapping[str, Sequence[Row]], by: str
+) -> tuple[Mapping[str, float | None], str]:
+    """Return the corrected p value of each model against the best, None where it is not tested, and why it is not."""
     loaded_measure = load_measure(measure)
     # Decisions by a threshold that was fitted to all rows cannot be swapped row by row: `compare` fits both again, for
     # which saved rows do not suffice.
-    if isinstance(loaded_measure, Accuracy) and isinstance(loaded_measure.threshold, str):
-        return {}
-    if not all(loaded_measure.mean_of in row for rows in models.values() for row in rows):
-        return {}
+    if isinstance(loaded_measure, Accuracy | MCC) and isinstance(loaded_measure.threshold, str):
+        return {}, "its thresholds are fitted to all rows; `acceptability compare` fits them again"
+    column = loaded_measure.mean_of
+    if column and not all(column in row for rows in models.values() for row in rows):
+        return {}, f"the saved rows have no {column!r}"
     units = {name: _make_units(rows) for name, rows in models.items()}
-    best = max(units, key=lambda name: loaded_measure.value(units[name]))
+    if not column and _RESAMPLES * max(map(len, units.values())) > _MAX_ROWS_SWAPPED:
+        return {}, "it has too many rows to be evaluated for each swap; `acceptability compare` does that"
+    try:
+        best = max(units, key=lambda name: loaded_measure.value(units[name]))
+    except (Undefined, KeyError):
+        return {}, "it is undefined for one of the models"
     # The test is paired, so that models with other rows cannot be compared.
     others = [name for name in units if name != best and units[name].ids == units[best].ids]
+    reasons = ["not all models have the same rows"] * (len(others) < len(units) - 1)
     p_values: list[float | None] = []
+    columns = list_scaled_columns(loaded_measure, units[best])
     for name in others:
         try:
-            p_values.append(permutation_test(loaded_measure, units[best], units[name], by=by, draws=_RESAMPLES).p)
-        except Undefined:
+            pair = units[best], units[name]
+            p_values.append(permutation_test(loaded_measure, *pair, by=by, draws=_RESAMPLES, standardise=columns).p)
+        except Undefined as error:
             p_values.append(None)
-    return dict(zip(others, holm(p_values), strict=True))
+            reasons.append(str(error))
+    return dict(zip(others, holm(p_values), strict=True)), "; ".join(dict.fromkeys(reasons))
 
 
 def _make_units(rows: Sequence[Row]) -> Units:
@@ -149,7 +188,7 @@ def build_tables(report_data: ReportData) -> list[ReportTable]:
 def _build_summary_tables(report_data: ReportData) -> Iterator[ReportTable]:
     """Yield a table of models by measures for each suite."""
     overall = [row for row in report_data.results if not row.get("group")]
-    mark_by_key = compute_marks(report_data)
+    tests = compare_with_best(report_data)
     for suite in _list_names(overall, "suite"):
         rows = [row for row in overall if row["suite"] == suite]
         measures, models = _list_names(rows, "measure"), list(dict.fromkeys(map(format_model_name, rows)))
@@ -158,16 +197,29 @@ def _build_summary_tables(report_data: ReportData) -> Iterator[ReportTable]:
         body = tuple(
             (
                 TableCell(model),
-                *(_make_value_cell(cells.get((model, measure)), rows, mark_by_key) for measure in measures),
+                *(_make_value_cell(cells.get((model, measure)), rows, tests.marks) for measure in measures),
             )
             for model in models
         )
         counts = "; ".join(f"{measure}: n = {_format_counts(rows, measure)}" for measure in measures)
-        has_marks = any(cell.mark for row in body for cell in row)
+        test_notes = _describe_marks(tests, suite, measures) if len(models) > 1 else []
         reasons = [f"{format_model_name(row)}, {row['measure']}: {row['reason']}" for row in rows if row.get("reason")]
         intervals = describe_intervals({row["signature"]: row["measure"] for row in rows if row.get("signature")})
-        notes = (f"{counts}.", *(f"{line}." for line in intervals), *([MARKS_NOTE] if has_marks else []), *reasons)
+        notes = (f"{counts}.", *(f"{line}." for line in intervals), *test_notes, *reasons)
         yield ReportTable(f"summary-{suite}", suite, ("model", *measures), body, notes)
+
+
+def _describe_marks(tests: BestModelTests, suite: str, measures: Sequence[str]) -> list[str]:
+    """Return what the stars are, and a line for each measure whose models were not tested."""
+    # Without stars a reader must be able to tell "no difference was found" from "none was looked for".
+    tested = {(suite, measure) for suite, measure, _ in tests.marks}
+    reasons = {
+        measure: tests.untested.get((suite, measure), "the rows of its results were not saved")
+        for measure in measures
+        if (suite, measure) in tests.untested or (suite, measure) not in tested
+    }
+    untested = [f"Not tested: {measure}, since {reason}." for measure, reason in reasons.items()]
+    return [MARKS_NOTE] * any((suite, measure) in tested for measure in measures) + untested
 
 
 def _format_counts(rows: Sequence[Row], measure: str) -> str:
@@ -206,7 +258,8 @@ def _build_group_tables(report_data: ReportData) -> Iterator[ReportTable]:
             for group in _list_names(rows, "group")
         )
         title = f"{suite}: {measure} by group"
-        yield ReportTable(f"groups-{suite}-{measure}", title, ("group", *models), body, is_long=True)
+        notes = (_UNTESTED_GROUPS,) if len(models) > 1 else ()
+        yield ReportTable(f"groups-{suite}-{measure}", title, ("group", *models), body, notes, is_long=True)
 
 
 def _make_group_cell(cells: Mapping[tuple[str, str], Row], group: str, model: str, models: Sequence[str]) -> TableCell:

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from acceptability.api.comparison import Comparison, ScoreCorrelation
+from acceptability.api.significance.equivalence import ModelEquivalence
 from acceptability.errors import AcceptabilityError, escape_control_chars
 from acceptability.measures import load_measure
 from acceptability.papers.cells import Cell
@@ -64,7 +65,7 @@ def _format_result(result: Result | None) -> str:
 
 
 def build_comparison_table(comparisons: Sequence[Comparison]) -> Table:
-    """Return comparisons as a table with a row each; columns in which all rows are equal are in the title instead."""
+    """Return comparisons with one model as a table with a row each; the title has what all rows share."""
     names = [name for name in ("measure", "second") if len({getattr(row, name) for row in comparisons}) > 1]
     first_comparison = comparisons[0]
     shared = [first_comparison.measure] if "measure" not in names else []
@@ -73,19 +74,60 @@ def build_comparison_table(comparisons: Sequence[Comparison]) -> Table:
     with_groups = any(comparison.group for comparison in comparisons)
     for name in (*names, *(["group"] if with_groups else [])):
         table.add_column(name, overflow="fold")
-    number_columns = ["first", "second", "difference", "95 % interval", "p"]
-    # Corrections for several tests: Holm, and Benjamini and Hochberg.
-    number_columns += ["Holm", "BH"] if with_groups else []
-    for name in (*number_columns, "only first", "only second", "n"):
+    # With groups there is room for three decimals in 80 columns; the counts, and the correction by Benjamini and
+    # Hochberg, are in the rows of --json.
+    counts = [] if with_groups else ["only first", "only second", "n"]
+    for name in ("first", "second", "difference", "95 % interval", "p", *["Holm"] * with_groups, *counts):
         table.add_column(name, justify="right", no_wrap=True)
+    digits = 3 if with_groups else 4
     for row in comparisons:
         cells = [getattr(row, name) for name in names]
-        # The tag is the same in all rows.
+        # The value alone, without the tag, which is the same in all rows: the column stays narrow.
         cells += [_format_group(row.group)] if with_groups else []
-        cells += [format_number(row.first_value), format_number(row.second_value), _format_signed(row.difference)]
-        cells += [format_interval(row.low, row.high), format_p_value(row.p)]
-        cells += [format_p_value(row.holm), format_p_value(row.benjamini_hochberg)] if with_groups else []
-        add_row(table, *cells, _format_count(row.only_first), _format_count(row.only_second), str(row.n))
+        cells += [format_number(row.first_value, digits), format_number(row.second_value, digits)]
+        cells += [_format_signed(row.difference, digits), format_interval(row.low, row.high, digits)]
+        cells += [format_p_value(row.p), *[format_p_value(row.holm)] * with_groups]
+        if not with_groups:
+            cells += [_format_count(row.only_first), _format_count(row.only_second), str(row.n)]
+        add_row(table, *cells)
+    return table
+
+
+def build_pairs_table(comparisons: Sequence[Comparison]) -> Table:
+    """Return the comparisons of several models in pairs as a table with a row each.
+
+    The values of the models are in `build_compared_values_table`: with them a row would not fit into 80 columns.
+    """
+    with_measures = len({row.measure for row in comparisons}) > 1
+    with_groups = any(row.group for row in comparisons)
+    table = make_titled_table(None if with_measures else comparisons[0].measure)
+    for name in (*["measure"] * with_measures, "model", "against", *["group"] * with_groups):
+        table.add_column(name, overflow="fold")
+    for name in ("difference", "95 % interval", "p", "Holm"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in comparisons:
+        cells = [row.measure] * with_measures + [row.first, row.second]
+        cells += [_format_group(row.group)] * with_groups
+        cells += [_format_signed(row.difference, 3), format_interval(row.low, row.high, 3)]
+        add_row(table, *cells, format_p_value(row.p), format_p_value(row.holm))
+    return table
+
+
+def build_compared_values_table(comparisons: Sequence[Comparison]) -> Table:
+    """Return the value of each model of several comparisons, over all rows, as a table with a row per model."""
+    overall = [row for row in comparisons if row.group is None]
+    measures = list(dict.fromkeys(row.measure for row in overall))
+    # Rows that one of the models lacks are left out of a pair, so that a model's value may differ between pairs.
+    values: dict[tuple[str, str], dict[str, None]] = {}
+    for row in overall:
+        for model, value in ((row.first, row.first_value), (row.second, row.second_value)):
+            values.setdefault((model, row.measure), {})[format_number(value)] = None
+    table = make_titled_table(None)
+    table.add_column("model", overflow="fold")
+    for measure in measures:
+        table.add_column(to_plain_text(measure), justify="right", overflow="fold")
+    for model in dict.fromkeys(model for model, _ in values):
+        add_row(table, model, *(" or ".join(values.get((model, measure), {"–": None})) for measure in measures))
     return table
 
 
@@ -110,12 +152,39 @@ def build_correlation_table(correlations: Sequence[ScoreCorrelation], title: str
     return table
 
 
+def build_equivalence_table(tests: Sequence[ModelEquivalence]) -> Table:
+    """Return equivalence tests as a table with a row each; its title has the margin."""
+    names = [name for name in ("measure", "first", "second") if len({getattr(row, name) for row in tests}) > 1]
+    shared = [tests[0].measure] if "measure" not in names else []
+    shared += [] if "first" in names else [tests[0].first]
+    table = make_titled_table(f"{', '.join(shared)}: equivalence within ±{tests[0].margin:g}")
+    # The second model is what tells the rows apart; the title has what they share.
+    for name in dict.fromkeys((*names, "second")):
+        table.add_column("against" if name == "second" else name, overflow="fold")
+    interval = f"{100 - 200 * tests[0].alpha:g} % interval"
+    for name in ("difference", interval, "p"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("verdict", overflow="fold")
+    for row in tests:
+        cells = [str(getattr(row, name)) for name in dict.fromkeys((*names, "second"))]
+        numbers = [_format_signed(row.difference), format_interval(row.low, row.high), format_p_value(row.p)]
+        add_row(table, *cells, *numbers, row.verdict or "–")
+    return table
+
+
+def describe_test(test: ModelEquivalence) -> str:
+    """Return the method behind the p value and the interval of an equivalence test, and what it samples."""
+    tag = "" if test.unit == SINGLE_ROWS else test.unit
+    over = name_sampling_units(tag, test.n, of_contrasts=_counts_contrasts(test.measure))
+    return f"p and interval by two one-sided tests: {test.method}, over {over}"
+
+
 def _format_group(name: str | None) -> str:
     return (name or "all").partition("=")[2] or name or "all"
 
 
-def _format_signed(value: float | None) -> str:
-    return "–" if value is None else f"{value:+.4f}"
+def _format_signed(value: float | None, digits: int = 4) -> str:
+    return "–" if value is None else f"{value:+.{digits}f}"
 
 
 def _format_count(value: int | None) -> str:
@@ -154,7 +223,7 @@ def add_row(table: Table, *cells: str) -> None:
 def collect_footnotes(results: Sequence[Result]) -> list[str]:
     """Return the lines below a table: what the intervals are, reasons of undefined values, notes, and signatures."""
     reasons = [f"{result.measure} {result.group or 'all'}: {result.reason}" for result in results if result.reason]
-    notes = [f"{result.measure} {result.group or 'all'}: {note}" for result in results for note in result.notes]
+    notes = [f"{_name_row(result, results, note)}: {note}" for result in results for note in result.notes]
     # The signatures of groups differ from that of the whole only in the group.
     signatures = {result.signature: result.measure for result in results if not result.group}
     return list(dict.fromkeys([*describe_intervals(signatures), *reasons, *notes, *signatures]))
@@ -214,6 +283,63 @@ def _describe_interval(fields: Mapping[str, str]) -> str:
     return f"{float(level) * 100:g} % intervals: {_INTERVAL_METHODS.get(method, method)} over {over}"
 
 
+def describe_tests(signatures: Mapping[str, str]) -> list[str]:
+    """Return a line for each kind of test and correction behind some p values, with the results if they differ in it.
+
+    Args:
+        signatures: From the signatures of results to what each is of, such as its measure.
+
+    >>> describe_tests({"MCC()|n:9|test:permutation(swap,standardised,two-sided,draws=2000,by=row,seed=0)": "MCC()"})
+    ['p: permutation test that swaps standardised rows, two-sided, exact or 2,000 draws']
+    """
+    about: dict[str, list[str]] = {}
+    for signature, name in signatures.items():
+        fields = parse_signature(signature)
+        lines = [_describe_permutation(fields.get("test", "none")), _describe_correction(fields.get("correction", ""))]
+        for line in filter(None, lines):
+            about.setdefault(line, []).append(name)
+    if len(set(map(tuple, about.values()))) < 2:
+        return list(about)
+    return [f"{line} ({', '.join(dict.fromkeys(names))})" for line, names in about.items()]
+
+
+# What permutation tests do, by their names in signatures.
+_PERMUTATIONS = {
+    "sign-flip": "by sign flips of differences",
+    "swap,standardised": "that swaps standardised rows",
+    "swap,standardised,refit": "that swaps standardised scores and fits both thresholds again",
+}
+
+
+def _describe_permutation(test: str) -> str:
+    """Return what a p value is, from the field of a signature; empty if nothing is tested."""
+    if test == "none":
+        return "p: not tested"
+    name, _, options = test.removesuffix(")").partition("(")
+    if name != "permutation":
+        return f"p: {test}"
+    scheme, _, settings = options.removeprefix("macro,").partition(",two-sided,")
+    drawn = dict(part.partition("=")[::2] for part in settings.split(","))
+    draws = int(drawn["draws"]) if drawn.get("draws", "").isdecimal() else 0
+    over = "" if drawn.get("by", SINGLE_ROWS) == SINGLE_ROWS else f", rows of the same {drawn['by']} together"
+    return f"p: permutation test {_PERMUTATIONS.get(scheme, scheme)}{over}, two-sided, exact or {draws:,} draws"
+
+
+def _describe_correction(correction: str) -> str:
+    match = re.fullmatch(r"holm,benjamini-hochberg\(tests=(\d+)\)", correction)
+    return f"Holm: p corrected for {match[1]} tests" if match else ""
+
+
+def describe_areas(comparisons: Sequence[Comparison]) -> list[str]:
+    """Return a line for each comparison over all rows that has DeLong's test of areas under the ROC curve."""
+    return [
+        f"{row.measure}: {row.first} against {row.second} by DeLong's test: 95 % interval "
+        f"{format_interval(row.delong_low, row.delong_high)}, p {format_p_value(row.delong_p)}"
+        for row in comparisons
+        if row.delong_p is not None and row.group is None
+    ]
+
+
 def _counts_contrasts(measure: str) -> bool:
     """Return whether the rows of a result are contrasts."""
     if measure.startswith(("correlate(", "fit_morcela(")):
@@ -225,18 +351,37 @@ def _counts_contrasts(measure: str) -> bool:
         return False
 
 
-def format_number(value: float | None) -> str:
+def _name_row(result: Result, results: Sequence[Result], note: str) -> str:
+    """Return what tells the row of a note apart: measure and group; suite and model where the others lack the note."""
+    same_rows = [
+        other
+        for other in results
+        if (other.measure, other.group, other.suite) == (result.measure, result.group, result.suite)
+    ]
+    names = [result.suite] if len({other.suite for other in results}) > 1 else []
+    # How many words are unknown, or which threshold was fitted, differs between the models of a table.
+    if any(note not in other.notes for other in same_rows):
+        names.append(result.model)
+        names += [result.reduction] if len({other.reduction for other in same_rows}) > 1 else []
+    return " ".join([*names, result.measure, result.group or "all"])
+
+
+def format_number(value: float | None, digits: int = 4) -> str:
     """Return a number for a table; a dash where it is undefined.
+
+    Args:
+        value: The number.
+        digits: The number of decimals.
 
     >>> format_number(0.5), format_number(None)
     ('0.5000', '–')
     """
-    return "–" if value is None else f"{value:.4f}"
+    return "–" if value is None else f"{value:.{digits}f}"
 
 
-def format_interval(low: float | None, high: float | None) -> str:
-    """Return both ends with four decimals, or a dash where there is no interval."""
-    return "–" if low is None or high is None else f"{low:.4f} … {high:.4f}"
+def format_interval(low: float | None, high: float | None, digits: int = 4) -> str:
+    """Return both ends with four decimals or as many as given, or a dash where there is no interval."""
+    return "–" if low is None or high is None else f"{low:.{digits}f} … {high:.{digits}f}"
 
 
 # A longer source or note would make its row many lines high.

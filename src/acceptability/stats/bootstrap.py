@@ -48,7 +48,7 @@ _RANDOM_METHODS = (*INTERVAL_METHODS, "dirichlet")
 MAX_RESAMPLES = 10_000_000
 """The largest number of bootstrap resamples, or of draws of a permutation test, that may be requested."""
 
-# With fewer resamples a 95 % interval would end at the very least and greatest value, or beyond them.
+# With fewer resamples a 95 % interval would end at the smallest and the largest resample, or beyond them.
 _MIN_RESAMPLES = 40
 # A measure may be undefined on some resamples, such as a correlation where all drawn ratings are equal. A few of them
 # can be left out; many would mean an interval of a selection that is no longer random.

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -24,6 +24,13 @@ import scipy
 from numpy.typing import ArrayLike
 
 from acceptability.errors import MeasureError, Undefined
+from acceptability.stats.effects.effect_sizes import (
+    EffectSize,
+    partial_eta_squared,
+    rank_biserial_of_area,
+    rank_biserial_paired,
+    standardised_difference,
+)
 from acceptability.stats.permutation import MAX_EXACT_CORRELATION_ROWS, exact_correlation_p
 from acceptability.stats.samples import (
     ALTERNATIVES,
@@ -53,6 +60,7 @@ class SignedRank:
         rank_biserial: The effect size, the matched-pairs rank-biserial correlation from −1 to 1:
             (w_plus − w_minus) / (w_plus + w_minus).
         n: The number of differences other than 0; the ``zeros`` are left out.
+        effect_size: The rank-biserial correlation with its interval, and the interval's method.
     """
 
     w_plus: float
@@ -64,6 +72,7 @@ class SignedRank:
     zeros: int
     method: str
     alternative: str
+    effect_size: EffectSize
 
 
 @dataclass(frozen=True)
@@ -78,6 +87,7 @@ class RankSum:
             minus the share with it lower.
         z_by_root_n: Another effect size in use, abs(z) / sqrt(n); None for an exact p.
         n: The number of values in both groups together.
+        effect_size: The rank-biserial correlation with its interval, and the interval's method.
     """
 
     w: float
@@ -89,6 +99,7 @@ class RankSum:
     n: int
     method: str
     alternative: str
+    effect_size: EffectSize
 
 
 def signed_rank(
@@ -125,7 +136,8 @@ def signed_rank(
         # Each block of t tied differences takes (t³ − t)/48 off the variance; without that z is too small.
         sd = math.sqrt((n * (n + 1) * (2 * n + 1) - float((counts**3 - counts).sum()) / 2) / 24)
         z, p = _normal_approximation(plus - n * (n + 1) / 4, sd, alternative)
-    return SignedRank(plus, minus, z, p, (plus - minus) / (plus + minus), n, zeros, method, alternative)
+    effect = rank_biserial_paired(x, y)
+    return SignedRank(plus, minus, z, p, (plus - minus) / (plus + minus), n, zeros, method, alternative, effect)
 
 
 def rank_sum(
@@ -159,7 +171,8 @@ def rank_sum(
             raise Undefined("all values are the same")
         z, p = _normal_approximation(w - n1 * n2 / 2, sd, alternative)
         z_by_root_n = abs(z) / math.sqrt(n)
-    return RankSum(w, min(w, n1 * n2 - w), z, p, 2 * w / (n1 * n2) - 1, z_by_root_n, n, method, alternative)
+    effect = rank_biserial_of_area(w / (n1 * n2), n1, n2)
+    return RankSum(w, min(w, n1 * n2 - w), z, p, 2 * w / (n1 * n2) - 1, z_by_root_n, n, method, alternative, effect)
 
 
 def niu_penn_p(first: ArrayLike, second: ArrayLike) -> float:
@@ -208,6 +221,7 @@ class Levene:
     Args:
         f: The F of the distances from each group's median, with its degrees of freedom.
         eta_squared: The effect size: the share of the variance of those distances that lies between groups.
+        effect_size: Eta squared with its interval, and the interval's method.
     """
 
     f: float
@@ -215,6 +229,7 @@ class Levene:
     df_between: int
     df_within: int
     eta_squared: float
+    effect_size: EffectSize
 
 
 @dataclass(frozen=True)
@@ -247,7 +262,8 @@ def levene(*groups: ArrayLike) -> Levene:
         raise Undefined("within each group all values are equally far from the median")
     f, p = scipy_levene(*samples, center="median")
     between, within = len(samples) - 1, sum(map(len, samples)) - len(samples)
-    return Levene(float(f), float(p), between, within, float(f * between / (f * between + within)))
+    effect = replace(partial_eta_squared(float(f), between, within, between + within + 1), name="eta squared")
+    return Levene(float(f), float(p), between, within, effect.value, effect)
 
 
 def shapiro_wilk(values: ArrayLike) -> ShapiroWilk:
@@ -275,7 +291,12 @@ _MIN_RESIDUAL_SHARE = 1e-24
 
 @dataclass(frozen=True)
 class AnovaEffect:
-    """The effect of a factor or of the interaction; partial eta squared is SS / (SS + residual SS)."""
+    """The effect of a factor or of the interaction.
+
+    Args:
+        partial_eta_squared: The effect size, SS / (SS + residual SS).
+        effect_size: The same with its interval, and the interval's method.
+    """
 
     name: str
     ss: float
@@ -283,6 +304,7 @@ class AnovaEffect:
     f: float
     p: float
     partial_eta_squared: float
+    effect_size: EffectSize
 
 
 @dataclass(frozen=True)
@@ -342,7 +364,8 @@ def two_way_anova(
     effects = []
     for term, name in terms.items():
         ss, df, f, p = table.loc[term, ["sum_sq", "df", "F", "PR(>F)"]].tolist()
-        effects.append(AnovaEffect(name, ss, int(df), f, p, ss / (ss + residual_ss)))
+        size = partial_eta_squared(f, int(df), int(fit.df_resid), len(y))
+        effects.append(AnovaEffect(name, ss, int(df), f, p, ss / (ss + residual_ss), size))
     return Anova(tuple(effects), residual_ss, int(fit.df_resid), sums_of_squares, len(y))
 
 
@@ -370,7 +393,8 @@ class GroupDifference:
 
     Args:
         p, low, high: Adjusted for all pairs of groups, by the studentized range distribution.
-        d: The effect size: the difference in units of the standard deviation within groups (Cohen's d).
+        d: The effect size: the difference in units of the standard deviation within all groups (Cohen's d).
+        effect_size: The same with its interval, which is not adjusted for the number of pairs, and its method.
     """
 
     first: str
@@ -380,6 +404,7 @@ class GroupDifference:
     low: float
     high: float
     d: float
+    effect_size: EffectSize
 
 
 def tukey_hsd(values: ArrayLike, groups: Sequence[object], *, level: float = 0.95) -> list[GroupDifference]:
@@ -413,8 +438,10 @@ def tukey_hsd(values: ArrayLike, groups: Sequence[object], *, level: float = 0.9
     # statsmodels lists the pairs in this order, and subtracts the first group from the second.
     for (i, j), p, (low, high) in zip(combinations(range(len(names)), 2), test.pvalues, test.confint, strict=True):
         difference = float(samples[i].mean() - samples[j].mean())
+        scale = math.sqrt(1 / len(samples[i]) + 1 / len(samples[j]))
+        size = standardised_difference(difference / sd, scale, len(y) - len(names), level=level)
         differences.append(
-            GroupDifference(names[i], names[j], difference, float(p), float(-high), float(-low), difference / sd)
+            GroupDifference(names[i], names[j], difference, float(p), float(-high), float(-low), size.value, size)
         )
     return differences
 

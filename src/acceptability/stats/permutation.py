@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from acceptability.errors import MeasureError, Undefined
 from acceptability.protocols import Measure
-from acceptability.stats.resampling import cluster_rows, sum_by_cluster
+from acceptability.stats.resampling import cluster_rows, get_cluster_keys, sum_by_cluster
 from acceptability.stats.samples import ALTERNATIVES, check_choice
 from acceptability.types import Floats, Units
 
@@ -115,8 +115,67 @@ def permutation_test(
     return PermutationTest(observed, p, draws_used, by or "row", len(clusters), alternative)
 
 
+def macro_permutation_test(
+    measure: Measure,
+    groups: Sequence[tuple[Units, Units]],
+    *,
+    by: str = "",
+    draws: int = 10_000,
+    seed: int = 0,
+    alternative: str = "two-sided",
+    standardise: Sequence[str] = (),
+) -> PermutationTest:
+    """Test whether two models differ in the mean over groups of a measure, such as over paradigms.
+
+    Rows, or clusters, are swapped as in `permutation_test`, and the measure is evaluated within each group. A cluster
+    that has rows in several groups is swapped in all of them; where each group is one cluster, groups are swapped.
+
+    Args:
+        groups: The rows of both models in each group.
+        by, draws, seed, alternative, standardise: As in `permutation_test`.
+
+    Raises:
+        Undefined: The measure is undefined in a group, or depends on the scale of ``standardise``.
+    """
+    check_choice("alternative", alternative, ALTERNATIVES)
+    if not groups or not all(len(first) for first, _ in groups):
+        raise Undefined("there are groups without rows to swap")
+    keys = [
+        np.array(get_cluster_keys(first, by)) if by else np.array([f"{index}/{row}" for row in range(len(first))])
+        for index, (first, _) in enumerate(groups)
+    ]
+    names, codes = np.unique(np.concatenate(keys), return_inverse=True)
+    code_of_row = np.split(codes, np.cumsum([len(part) for part in keys])[:-1])
+    column, n = measure.mean_of, len(names)
+    if column and not standardise:
+        # Each row weighs as much as it does in the mean over groups.
+        weighted = [(first[column] - second[column]) / (len(first) * len(groups)) for first, second in groups]
+        sums = np.bincount(codes, weights=np.concatenate(weighted), minlength=n).astype(np.float64)
+        p, draws_used = _sign_flip_p(sums, draws, seed, alternative)
+        return PermutationTest(float(sums.sum()), p, draws_used, by or "row", n, alternative)
+    scaled = [
+        (_standardise_columns(measure, first, standardise), _standardise_columns(measure, second, standardise))
+        for first, second in groups
+    ]
+
+    def compute_difference(is_swapped: NDArray[np.bool_]) -> float:
+        values = []
+        for (first, second), cluster in zip(scaled, code_of_row, strict=True):
+            swap = is_swapped[cluster]
+            try:
+                values.append(
+                    measure.value(_swap_rows(first, second, swap)) - measure.value(_swap_rows(second, first, swap))
+                )
+            except Undefined:
+                return float("nan")
+        return float(np.mean(values))
+
+    observed, p, draws_used = _swap_test(compute_difference, n, (draws, seed), alternative)
+    return PermutationTest(observed, p, draws_used, by or "row", n, alternative)
+
+
 MAX_EXACT_CORRELATION_ROWS = 9
-"""Up to so many rows a rank correlation has an exact p: they have 362,880 orders, ten rows would have ten times more."""
+"""Up to so many rows a rank correlation has an exact p: they have 362,880 orders, and ten rows ten times as many."""
 
 
 def exact_correlation_p(first: Floats, second: Floats, kind: str) -> float:

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
 from acceptability.errors import MeasureError, Undefined
+from acceptability.stats.effects.effect_sizes import partial_eta_squared
 from acceptability.stats.samples import as_columns, as_sample, check_level, import_statsmodels
 from acceptability.types import Floats
 
@@ -44,7 +45,8 @@ class Coefficient:
         statistic: The estimate divided by its standard error: z, or t where there are degrees of freedom.
         low, high: The confidence interval of the estimate.
         effect: The effect size: an odds ratio in a logistic model, partial eta squared in a linear one.
-        effect_low, effect_high: The interval of the odds ratio; None for other effect sizes.
+        effect_low, effect_high: Its interval, by Wald for an odds ratio and by the noncentral F distribution for
+            partial eta squared; None where there is none.
     """
 
     name: str
@@ -170,9 +172,22 @@ def linear_regression(
     if fit.ssr <= _MIN_RESIDUAL_SHARE * float(y @ y):
         raise Undefined("the predictors give the outcome exactly: there is no error to compare with")
     ends = fit.conf_int(alpha=1 - level)
+    # F of a single coefficient is t².
+    sizes = [partial_eta_squared(t * t, 1, df, len(y), level=level) for t in fit.tvalues.tolist()]
     coefficients = tuple(
-        Coefficient(name, *map(float, (fit.params[i], fit.bse[i], t, fit.pvalues[i], *ends[i], t * t / (t * t + df))))
-        for i, (name, t) in enumerate(zip(names, fit.tvalues.tolist(), strict=True))
+        Coefficient(
+            name,
+            estimate=float(fit.params[i]),
+            se=float(fit.bse[i]),
+            statistic=float(fit.tvalues[i]),
+            p=float(fit.pvalues[i]),
+            low=float(ends[i][0]),
+            high=float(ends[i][1]),
+            effect=size.value,
+            effect_low=size.low,
+            effect_high=size.high,
+        )
+        for i, (name, size) in enumerate(zip(names, sizes, strict=True))
     )
     has_f = len(names) > 1
     return LinearRegression(

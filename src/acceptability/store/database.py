@@ -120,8 +120,8 @@ def create_tables(database: sqlite3.Connection) -> None:
 def _upgrade_tables(database: sqlite3.Connection) -> None:
     """Turn a store of version 3 into one of the present version. The caller is in a transaction.
 
-    When its blocks were stored is unknown. A process of the version before that has it open can go on: it writes blocks
-    without a time.
+    When its blocks were stored is unknown. A process of the version before that has it open can continue: it writes
+    blocks without a time.
     """
     database.execute("ALTER TABLE block ADD COLUMN stored_at INTEGER")
     _write_version(database)

@@ -18,7 +18,7 @@ from itertools import islice
 from acceptability import __version__, registry
 from acceptability.engine import load_engine
 from acceptability.errors import CorpusError, ModelError, QueryError, SpecError, shorten
-from acceptability.models import list_named_models, load_model
+from acceptability.models import expand_named_model, load_model
 from acceptability.models.hf.masked import Masked
 from acceptability.models.unknown_words import DEFAULT_POLICY
 from acceptability.protocols import Model
@@ -191,7 +191,7 @@ def add_eos(model: str) -> str:
     >>> add_eos("causal:gpt2")
     'causal:gpt2(eos=True)'
     """
-    kind, location, options = _parse_full_spec(model)
+    kind, location, options = parse_model_spec(expand_named_model(model))
     if "eos" not in signature(registry.find("model", kind)).parameters:
         raise SpecError(f"{model} does not predict the end of a sentence: add --eos exclude")
     return format_spec(f"{kind}:{location}", options | {"eos": True})
@@ -206,21 +206,12 @@ def keep_unknown_symbol(model: str) -> str:
     >>> keep_unknown_symbol("uniform")
     'uniform'
     """
-    kind, location, options = _parse_full_spec(model)
+    kind, location, options = parse_model_spec(expand_named_model(model))
     # The signature has the value that the model chose by itself, if the spec has none.
     _, _, chosen = parse_model_spec(load_model(model).signature)
     if "unknown" in options or chosen.get("unknown") != DEFAULT_POLICY:
         return model
     return format_spec(f"{kind}:{location}", options | {"unknown": "<unk>"})
-
-
-def _parse_full_spec(model: str) -> tuple[str, str, dict[str, object]]:
-    """Return kind, location and options of a model; those that a named model stands for."""
-    kind, location, options = parse_model_spec(model)
-    # A named model is an alias of a spec, and it is the spec that has options.
-    if not location and kind in list_named_models() and kind not in registry.names("model"):
-        return parse_model_spec(list_named_models()[kind].make_spec())
-    return kind, location, options
 
 
 class _RunningTotal:

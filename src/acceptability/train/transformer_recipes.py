@@ -147,7 +147,7 @@ class TransformerRecipe:
             self.max_positions,
             f"at least the tokens of a row ({self.sequence_length})",
         )
-        # Micro-batches are of whole rows and of one size; otherwise the mean of their losses were not the batch's.
+        # Micro-batches are of whole rows and of one size; otherwise the mean of their losses would not be the batch's.
         multiple = self.sequence_length * self.gradient_accumulation_steps
         problem = f"a multiple of sequence_length times gradient_accumulation_steps ({multiple})"
         _check_option(

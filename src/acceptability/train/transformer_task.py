@@ -239,7 +239,7 @@ def _prepare_inputs(
 class PackedRows:
     """A tokenized corpus as an endless sequence of rows of equal length, each of which begins at a sentence.
 
-    A row goes on through the sentences that follow its first. Every sentence begins a row once before any does so a
+    A row continues with the sentences that follow its first. Every sentence begins a row once before any does so a
     second time; the order of an epoch is a permutation drawn from the seed. Rows are gathered on the device that holds
     the corpus.
 
@@ -273,7 +273,8 @@ class PackedRows:
             row_orders.append(self._row_order(epoch)[offset : offset + count_here])
             first, count = first + count_here, count - count_here
         positions = self.starts[torch.cat(row_orders)].unsqueeze(1) + self._offsets
-        # The corpus is a ring: rows that begin at its last sentences go on at its first, so all have the same length.
+        # The corpus is a ring: rows that begin at its last sentences continue at its first, so that all have the same
+        # length.
         return self.ids[positions % len(self.ids)].long()
 
     def _shuffle_rows(self, epoch: int) -> torch.Tensor:

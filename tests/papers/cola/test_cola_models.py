@@ -14,7 +14,7 @@ from acceptability.errors import MissingExtra
 from acceptability.measures.classification import MCC
 from acceptability.papers import cola
 from acceptability.papers.cells import Cell, CellKey, read_published_values
-from acceptability.papers.cola import compute_language_model_cells, expand_model_name, find_paper_row
+from acceptability.papers.cola import compute_language_model_cells, find_paper_row
 from acceptability.papers.cola.classifier_tables import fit_threshold, load_both_dev_sets
 from acceptability.papers.niu_penn.user_models import StudyModel, read_study_texts
 from acceptability.train import train
@@ -117,7 +117,6 @@ def test_the_row_of_a_language_model(tmp_path: Path, kind: str, options: dict[st
 def test_named_models() -> None:
     assert find_paper_row("trigram") == "3-gram LM WLPM"
     assert find_paper_row("uniform") is None
-    assert expand_model_name("uniform") == "uniform"
 
 
 def test_without_unigrams_the_plain_reductions_remain_with_a_reason(

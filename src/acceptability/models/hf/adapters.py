@@ -90,7 +90,7 @@ class Adapter:
         reason = self._find_special()
         if self.config["peft_type"] in _PROMPT_KINDS:
             raise ModelError(
-                f"{spec} has an adapter of the kind {self.config['peft_type']}, which puts learnt vectors before a "
+                f"{spec} has an adapter of the kind {self.config['peft_type']}, which puts learned vectors before a "
                 f"text and changes no weights: it cannot be merged. Score the base model, without {self.folder}."
             )
         if reason and not is_importable("peft"):

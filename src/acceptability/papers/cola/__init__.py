@@ -20,7 +20,7 @@ from typing import Any
 
 from acceptability.api.scoring import ProgressCallback, load_reduction
 from acceptability.errors import MissingExtra, SpecError
-from acceptability.models import list_named_models
+from acceptability.models import expand_named_model
 from acceptability.papers import CORPUS, RESTARTS, Paper, StudyOption
 from acceptability.papers.cells import (
     Cell,
@@ -200,21 +200,18 @@ def compute_language_model_cells(
     own_cells = [
         replace(
             cell,
-            note="; ".join(filter(None, (cell.note, reduction_note, describe_training_text(expand_model_name(model))))),
+            note="; ".join(
+                filter(None, (cell.note, reduction_note, describe_training_text(expand_named_model(model))))
+            ),
         )
         for cell in own_cells
     ]
     return [*_compute_paper_row_cells(model, values, own_cells), *own_cells]
 
 
-def expand_model_name(model: str) -> str:
-    """Return the spec of a named model; any other spec as it is."""
-    return list_named_models()[model].make_spec() if model in list_named_models() and model != "uniform" else model
-
-
 def find_paper_row(model: str) -> str | None:
     """Return the paper's row for a language model of this kind; None if the paper has none like it."""
-    training = read_recipe_metadata(expand_model_name(model))
+    training = read_recipe_metadata(expand_named_model(model))
     if training is None:
         return None
     # The paper's language models are one LSTM, and n-gram models of order 2, 3 and 4.
@@ -231,7 +228,7 @@ def _list_reductions(model: str) -> tuple[dict[str, str], str]:
     """
     plain = {name: name for name in _PLAIN_REDUCTIONS}
     # All reductions must subtract the same unigrams, or differences between their rows would be of unigrams too.
-    slor, unigram_note = choose_slor(expand_model_name(model))
+    slor, unigram_note = choose_slor(expand_named_model(model))
     try:
         unigrams = load_reduction(slor).unigrams  # type: ignore[attr-defined]
     except MissingExtra as error:

@@ -26,7 +26,7 @@ from typing import Any, Literal
 from acceptability.api.scoring import ProgressCallback
 from acceptability.engine.processes import map_unordered
 from acceptability.errors import ModelError, SpecError, TrainError
-from acceptability.models import list_named_models
+from acceptability.models import expand_named_model
 from acceptability.papers import adapt_progress
 from acceptability.papers.cells import read_published_values
 from acceptability.papers.cola.classifier_tables import load_both_dev_sets, load_scored_suites
@@ -325,7 +325,7 @@ def run_plan(
         progress: Called with the progress of each training.
         train: Trains restarts, in place of the usual function; for tests.
     """
-    kinds = [(parse_model_spec(spec)[0], spec) for spec in map(expand_spec, models)]
+    kinds = [(parse_model_spec(spec)[0], spec) for spec in map(expand_named_model, models)]
     # The plan has one placeholder for a language model: of several, the first is used.
     lm = next((spec for kind, spec in kinds if kind == "recurrent"), "")
     inputs = PlanInputs(lm, vectors, tuple(map(str, corpus)), tuple(map(str, dev)), workers, engine)
@@ -365,11 +365,6 @@ def _network_spec(model: str) -> str:
     """Return a transformer as the recipe expects it: its path alone, or the whole spec if it has options."""
     _, path, options = parse_model_spec(model)
     return model if options else path
-
-
-def expand_spec(model: str) -> str:
-    """Return the spec of a named model; any other spec as it is."""
-    return list_named_models()[model].make_spec() if model in list_named_models() else model
 
 
 def _make_tasks(runs: Sequence[RestartPlan], inputs: PlanInputs, folder: Path) -> list[RestartTask]:
@@ -517,7 +512,7 @@ def train_study_classifiers(
     for line in skipped:
         _log.info("not trained: %s", line)
     # The other models of the user were fine-tuned, and have no rows of their own.
-    language_models = [model for model in models if expand_spec(model).startswith(("recurrent:", "ngram:"))]
+    language_models = [model for model in models if expand_named_model(model).startswith(("recurrent:", "ngram:"))]
     return [*(list_ngram_models(out) if corpus else []), *language_models], TrainedPlan(folder, tuple(dev))
 
 

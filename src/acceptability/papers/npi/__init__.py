@@ -66,6 +66,7 @@ from acceptability.people.choices import PAIRING_UNITS, signed_rank_by_label, sp
 from acceptability.people.responses import Responses, read_responses, read_source_rows
 from acceptability.protocols import Engine
 from acceptability.specs import parse_model_spec
+from acceptability.stats.effects.effect_sizes import format_effect_size
 from acceptability.suites import load_suite
 from acceptability.types import Sentence, Suite
 
@@ -354,7 +355,7 @@ def _test_signed_ranks(responses: Responses, unit: str, raw: bool) -> tuple[floa
         result = signed_rank_by_label(responses, unit, raw=raw)
     except Undefined as error:
         return None, str(error)
-    return result.p, f"one-sided, {result.n} pairs, rank-biserial {result.rank_biserial:.3f}"
+    return result.p, f"one-sided, {result.n} pairs, {format_effect_size(result.effect_size)}"
 
 
 def train_and_compute(

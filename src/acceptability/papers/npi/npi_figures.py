@@ -64,7 +64,7 @@ from acceptability.suites import load_suite
 from acceptability.train.recipe import RECIPE_FILE, TrainingProgressCallback
 from acceptability.types import Scores, Sentence, Suite
 
-MEASURES: dict[str, Measure] = {"absolute": AbsolutePair(), "gradient": GradientPair()}
+MEASURES: dict[str, Measure] = {"absolute": AbsolutePair(threshold=0.0), "gradient": GradientPair()}
 
 CONFIGURATION_NAMES = {
     OTHER: "CoLA",

@@ -51,6 +51,7 @@ from acceptability.papers.park.park_tables import (
 )
 from acceptability.protocols import Engine
 from acceptability.stats.bootstrap import Bootstrap
+from acceptability.stats.effects.effect_sizes import format_effect_size, partial_eta_squared
 from acceptability.stats.hypothesis_tests import rank_sum
 from acceptability.suites import load_suite
 from acceptability.types import Suite
@@ -182,8 +183,9 @@ def _recompute_anova(values: PublishedValues) -> Iterator[Cell]:
         f, df = (_parse_number(values, ("Section 3.2", row, column)) for column in ("F", "df"))
         # Partial eta squared from F: SS_effect / (SS_effect + SS_residual), both divided by the residual mean square.
         eta, key = f * df / (f * df + residual), ("Section 3.2", row, "partial eta squared")
+        note = format_effect_size(partial_eta_squared(f, round(df), residual, 2 * pairs))
         # Numbers in scientific notation are compared as texts: their last digit is no decimal place.
-        yield make_cell(values, key, f"{eta:.2e}" if "e" in values[key].value else eta, _PRINTED_SOURCE)
+        yield make_cell(values, key, f"{eta:.2e}" if "e" in values[key].value else eta, _PRINTED_SOURCE, note=note)
 
 
 def read_error_types(values: PublishedValues) -> list[ErrorType]:
@@ -222,7 +224,9 @@ def _recompute_rank_sum(values: PublishedValues) -> Iterator[Cell]:
     # The paper does not define its r. The two usual effect sizes of this test are shown; neither is the printed one.
     size = None if test.z_by_root_n is None else abs(test.z_by_root_n)
     yield make_cell(values, (table, row, "r"), size, _PRINTED_SOURCE, note="z / √N")
-    yield make_cell(values, (table, row, "rank-biserial correlation"), abs(test.rank_biserial), _PRINTED_SOURCE)
+    effect_note = format_effect_size(test.effect_size)
+    key = table, row, "rank-biserial correlation"
+    yield make_cell(values, key, abs(test.rank_biserial), _PRINTED_SOURCE, note=effect_note)
     # Not computable: ratings of acceptable sentences are not printed by type. ``compute_ratings`` gives ours.
     yield make_cell(values, (table, "acceptable, below against above", "W"), None, _PRINTED_SOURCE)
 

@@ -41,6 +41,7 @@ from acceptability.papers.park.park_suites import (
     read_example_types,
 )
 from acceptability.protocols import Engine
+from acceptability.stats.effects.effect_sizes import format_effect_size
 from acceptability.stats.hypothesis_tests import rank_sum, tukey_hsd, two_way_anova
 from acceptability.stats.regression import logistic_regression
 from acceptability.suites.targets import TARGET_REGION, Exclusion, add_targets, count_exclusions, split_surface_tokens
@@ -463,14 +464,16 @@ def compute_anova(values: PublishedValues, side: SideResults) -> Iterator[Cell]:
                 "p": effect.p,
                 "partial eta squared": effect.partial_eta_squared,
             }
-            yield from _make_cells(values, side, f"ANOVA, {_FACTORS[effect.name]}", numbers, note)
+            size_note = f"{note}; {format_effect_size(effect.effect_size)}"
+            yield from _make_cells(values, side, f"ANOVA, {_FACTORS[effect.name]}", numbers, size_note)
     except (Undefined, MissingExtra) as error:
         yield from _make_cells(values, side, "ANOVA", {"residual df": None}, str(error))
     # Apart from the ANOVA: with few rows either can be undefined where the other is not.
     try:
         for pair in tukey_hsd(y, parts):
             numbers = {"difference": pair.difference, "p": pair.p, "low": pair.low, "high": pair.high}
-            yield from _make_cells(values, side, f"Tukey HSD, {pair.first} against {pair.second}", numbers, note)
+            size_note = f"{note}; {format_effect_size(pair.effect_size)}"
+            yield from _make_cells(values, side, f"Tukey HSD, {pair.first} against {pair.second}", numbers, size_note)
     except (Undefined, MissingExtra) as error:
         yield from _make_cells(values, side, "Tukey HSD, I against II", {"difference": None}, str(error))
 
@@ -574,6 +577,7 @@ def _test_rank_sum(
         yield Cell("Section 3.3", f"{label}: {row}", "W", None, None, source, None, note)
         return
     test = rank_sum(*groups)
+    note = f"{note}; {format_effect_size(test.effect_size)}"
     for column, ours in (("W", test.w), ("p", test.p)):
         paper = values["Section 3.3", row, column].value
         yield Cell("Section 3.3", f"{label}: {row}", column, paper, ours, source, None, note)

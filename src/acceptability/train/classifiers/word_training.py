@@ -620,7 +620,7 @@ def collect_facts(
     dev_data: RealFakeData | None,
     training_result: TrainingResult,
 ) -> dict[str, object]:
-    """Return what the model card lists: the number of sentences, and how well real and fake ones are told apart."""
+    """Return what the model card lists: the number of sentences, and how well real and fake ones are distinguished."""
     training_facts: dict[str, object] = {
         "sentences, real and fake": len(train_data),
         "share of real sentences": round(float(train_data.labels.mean()), 4),

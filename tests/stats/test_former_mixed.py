@@ -1,10 +1,8 @@
-"""Mixed models against lme4's published output, and against other ways to compute the same likelihood."""
+"""The former functions for mixed models against lme4's published output and other ways to compute a likelihood."""
 
 from __future__ import annotations
 
-import importlib.util
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pandas
@@ -13,12 +11,11 @@ import statsmodels.formula.api as smf
 from scipy import integrate, optimize, special
 from scipy.stats import multivariate_normal
 
+import lme4_data
 from acceptability.errors import MeasureError, Undefined
 from acceptability.stats import dummies, logistic_regression, mixed_linear, mixed_logistic
 
-_spec = importlib.util.spec_from_file_location("lme4_data", Path(__file__).with_name("lme4_data.py"))
-lme4_data = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(lme4_data)
+pytestmark = pytest.mark.filterwarnings("ignore:acceptability.stats.mixed_:DeprecationWarning")
 
 
 def test_penicillin_crossed_by_reml() -> None:

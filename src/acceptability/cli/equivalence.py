@@ -1,0 +1,102 @@
+"""``acceptability equivalence``: whether two models differ by less than the smallest difference that matters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from acceptability.api.comparison import ScoreSources, collect_scores
+from acceptability.api.evaluation import resolve_measures
+from acceptability.api.significance.equivalence import ModelEquivalence, equivalence
+from acceptability.cli.compare import OptionalModelsOption, ScoreColumnsOption, ScoreFilesOption
+from acceptability.cli.console import (
+    AddressOption,
+    EngineOption,
+    JsonOption,
+    MeasuresOption,
+    PartialOption,
+    ReductionsOption,
+    RegionOption,
+    ResampleByOption,
+    ResamplesOption,
+    SeedOption,
+    SuiteArgument,
+    SuiteColumnsOption,
+    UnitOption,
+    WhereOption,
+    load_cli_engine,
+    load_cli_suite,
+    make_bootstrap,
+    make_suite_input,
+    print_json,
+    print_message,
+    print_table,
+    read_columns,
+    read_where,
+    record_run,
+    show_progress,
+)
+from acceptability.report.terminal import build_equivalence_table, describe_test
+from acceptability.stats.effects.equivalence_tests import check_margin
+from acceptability.store.runs import RunInputs
+
+
+def command(
+    suite: SuiteArgument,
+    margin: Annotated[
+        float,
+        typer.Option("--margin", help="The smallest difference that matters, in units of the measure, such as .02."),
+    ],
+    model: OptionalModelsOption = None,
+    scores: ScoreFilesOption = None,
+    score_columns: ScoreColumnsOption = None,
+    partial: PartialOption = False,
+    where: WhereOption = None,
+    reduce: ReductionsOption = None,
+    measure: MeasuresOption = None,
+    region: RegionOption = None,
+    alpha: Annotated[
+        float, typer.Option("--alpha", help="The significance level; the interval has the level 1 − 2 alpha.")
+    ] = 0.05,
+    resamples: ResamplesOption = 10_000,
+    resample_by: ResampleByOption = None,
+    seed: SeedOption = 0,
+    columns: SuiteColumnsOption = None,
+    unit: UnitOption = None,
+    engine: EngineOption = "local",
+    address: AddressOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Test whether the first model is equivalent to each of the others, up to a margin (TOST)."""
+    check_margin(margin, alpha)
+    bootstrap = make_bootstrap(resamples, resample_by, seed)
+    tags = read_where(where)
+    whole = load_cli_suite(suite, columns, unit=unit)
+    loaded = whole.filter(**tags)
+    measures = resolve_measures(loaded, measure or (), by=None, bootstrap=bootstrap)
+    sources = ScoreSources(
+        model or (), reduce or (), scores or (), [read_columns(text) for text in score_columns or ()], region,
+        load_cli_engine(engine, address), partial, tags,
+    )  # fmt: skip
+    with show_progress() as progress:
+        all_scores = collect_scores(whole, sources, measures, minimum=2, progress=progress)
+    tests = equivalence(loaded, all_scores, measure or (), margin=margin, alpha=alpha, bootstrap=bootstrap)
+    rows = [test.row() for test in tests]
+    if as_json:
+        print_json(rows)
+    else:
+        _print_tests(tests)
+    inputs = RunInputs([make_suite_input(whole, suite, columns)], model or (), sources.files, sources.columns)
+    record_run("equivalence", rows, [test.signature for test in tests], inputs=inputs)
+
+
+def _print_tests(tests: Sequence[ModelEquivalence]) -> None:
+    print_table(build_equivalence_table(tests))
+    lines = [f"{test.measure}: {test.reason}" for test in tests if test.reason]
+    lines += [f"{test.measure}: {describe_test(test)}" for test in tests if test.method]
+    lines += [f"{test.measure}: {note}" for test in tests for note in test.notes]
+    lines += [test.signature for test in tests]
+    for line in dict.fromkeys(lines):
+        print_message(line)

@@ -1,0 +1,1 @@
+"""Ordinal regression: cumulative-link models of ratings, with or without crossed random effects."""
