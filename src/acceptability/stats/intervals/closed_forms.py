@@ -78,7 +78,7 @@ def wilson_interval(share: Floats | float, n: Floats | float, level: float = 0.9
 
     >>> low, high = wilson_interval(0.5, 10.0)
     >>> float(low.round(4)), float(high.round(4))
-    (0.2332, 0.7668)
+    (0.2366, 0.7634)
     >>> low, high = wilson_interval(1.0, 20.0)
     >>> float(low.round(4)), float(high.round(4))
     (0.8389, 1.0)
