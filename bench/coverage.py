@@ -139,8 +139,8 @@ def format_page(rows: Sequence[Row], work: Work) -> str:
         "How often 95 % intervals contain the true value, over a grid of designs. `python -m bench.coverage --write` "
         "makes this page; [coverage.csv](coverage.csv) has its numbers. "
         f"Intervals in closed form: {work.closed:,} simulated samples for each true value; bootstrap intervals: "
-        f"{work.resampled:,} (in samples of more than {_MANY:,} rows a tenth of that), of 1,000 resamples each. Proportions and the differences of `tango` are not simulated: "
-        "all outcomes are enumerated.",
+        f"{work.resampled:,} (in samples of more than {_MANY:,} rows a tenth of that), of 1,000 resamples "
+        "each. Proportions and the differences of `tango` are not simulated: all outcomes are enumerated.",
         "*Coverage* is the mean over true values up to .02 around the one named (of proportions, areas, hit rates), "
         "since the coverage of counts jumps from one value to the next; *least* is the lowest of these. Targets: "
         "coverage from .93 to .97; for counts in samples of fewer than 100 units from .93 to .98, and nowhere below "

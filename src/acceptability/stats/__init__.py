@@ -12,7 +12,8 @@ docstring says what a test assumes. ``from acceptability.stats import NAME``:
 - Areas under the ROC curve: ``area_under_curve``, ``delong_test``.
 - Equivalence (TOST): ``equivalence_of_proportions``, ``equivalence_of_means``.
 - Multiple tests: ``holm``, ``benjamini_hochberg``.
-- Correlations: ``correlate``, ``correlate_clustered``, ``correlation_matrix``, ``compare_correlations``, ``williams_steiger_test``.
+- Correlations: ``correlate``, ``correlate_clustered``, ``correlation_matrix``, ``compare_correlations``,
+  ``williams_steiger_test``.
 - Several predictors (with the extra ``stats``): ``logistic_regression``, ``linear_regression``, ``two_way_anova``,
   ``tukey_hsd``; ``dummies`` codes factors.
 - Rows that share items, paradigms or people: ``regress``, a mixed model by a formula, with ``compare_models``,
