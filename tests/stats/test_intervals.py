@@ -107,6 +107,30 @@ def test_copies_of_rows_are_worth_one_row() -> None:
     assert clustered.method == single.method == "wilson"
 
 
+def test_few_clusters_have_students_quantile() -> None:
+    """Twelve clusters that all have both answers: somewhat wider than Student's interval of their shares."""
+    hits = np.array([30, 22, 27, 35, 19, 24, 31, 28, 25, 33, 21, 26])
+    correct = np.concatenate([[1.0] * k + [0.0] * (50 - k) for k in hits])
+    units = answers(correct, {"item": [str(i // 50) for i in range(600)]})
+    clustered = bootstrap_interval(PairAccuracy(), units, replace(AUTO, by="item"))
+    theirs = stats.ttest_1samp(hits / 50, 0).confidence_interval(0.95)
+    # Groups that are a sample themselves are such clusters.
+    groups = [units.take(np.arange(50) + 50 * i) for i in range(12)]
+    sampled = bootstrap_macro_interval(PairAccuracy(), groups, replace(AUTO, by="item"))
+    assert ends(sampled) == pytest.approx(ends(clustered), abs=0.003)
+    widths = [interval.high - interval.low for interval in (clustered, sampled)]
+    assert all(1.05 < width / (theirs.high - theirs.low) < 1.15 for width in widths)
+
+
+def test_misses_in_large_groups_say_little_about_small_ones() -> None:
+    """The macro mean of a group of 10 and one of 1,000: five misses in the large one are no news of the small one."""
+    groups = [answers([1.0] * 10), answers([1.0] * 995 + [0.0] * 5)]
+    interval = bootstrap_macro_interval(PairAccuracy(), groups, AUTO)
+    # All rows together count as some 40, four times as many as the small group has.
+    alone = bootstrap_interval(PairAccuracy(), answers([1.0] * 40), AUTO)
+    assert interval.low == pytest.approx(alone.low, abs=0.01)
+
+
 def test_right_rows_only_still_have_an_interval_with_width() -> None:
     right = answers([1.0] * 60, {"item": [str(i // 3) for i in range(60)], "group": ["a"] * 30 + ["b"] * 30})
     single = bootstrap_interval(PairAccuracy(), right, AUTO)
@@ -131,6 +155,10 @@ def test_a_mean_has_students_interval() -> None:
     theirs = stats.ttest_1samp(values, 0).confidence_interval(0.95)
     assert interval.method == "t"
     assert ends(interval) == pytest.approx((theirs.low, theirs.high))
+    same = bootstrap_interval(Repulsion(), rows({"repulsion": [0.7] * 5}), AUTO)
+    assert (same.low, same.high) == pytest.approx((0.7, 0.7))
+    assert same.note == "all rows are equal, so the interval says nothing about other rows"
+    assert interval.note is None
     # Clusters of equal size: Student's interval of their means.
     of_means = stats.ttest_1samp(values.reshape(-1, 2).mean(axis=1), 0).confidence_interval(0.95)
     assert ends(bootstrap_interval(Repulsion(), units, replace(AUTO, by="item"))) == pytest.approx(tuple(of_means))
@@ -234,8 +262,18 @@ def test_areas_of_contrasts_count_sentences_once() -> None:
 def test_a_class_of_one_row_leaves_the_theoretical_variance() -> None:
     units = rows({"score": np.arange(10.0), "label": [0.0] * 5 + [1.0] + [0.0] * 4})
     interval = bootstrap_interval(AUC(), units, AUTO)
-    expected = auc_interval(np.array(5 / 9), np.array(np.nan), 1, 9, 0.95)
-    assert ends(interval) == pytest.approx([float(end) for end in expected])
+    z = stats.norm.ppf(0.975)
+    low = optimize.brentq(lambda area: 5 / 9 - area - z * np.sqrt(hanley_mcneil(area, 1, 9)), 0.001, 0.5)
+    assert interval.low == pytest.approx(low)
+
+
+def test_the_variance_of_an_area_counts_with_the_rows_that_it_rests_on() -> None:
+    """Ten rows of each class, an area of .95: half a row of the smaller class, against a prior of .4."""
+    variance, z = 0.0004, stats.norm.ppf(0.975)
+    theoretical = hanley_mcneil(0.95, 10, 10)
+    scale = (variance * 0.5 + theoretical * 0.4) / (theoretical * 0.9)
+    low = optimize.brentq(lambda area: 0.95 - area - z * np.sqrt(scale * hanley_mcneil(area, 10, 10)), 0.2, 0.94)
+    assert auc_interval(np.array(0.95), np.array(variance), 10, 10, 0.95)[0] == pytest.approx(low)
 
 
 def predictions(hits: int, misses: int, alarms: int, rejections: int, copies: int = 1) -> Units:
