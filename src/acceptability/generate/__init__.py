@@ -123,7 +123,7 @@ def generate_suite(subject: str, *, seed: int = 0, count: int | None = None, all
     """Return a suite of generated sentences; the arguments are those of ``generate_paradigms``.
 
     >>> generate_suite("targeted/reflexive")
-    Suite('targeted/reflexive', 144 sentences, 0 contrasts)
+    Suite('targeted/reflexive', 144 sentences, 0 contrasts, unit='set')
     """
     return build_suite(subject, generate_paradigms(subject, seed=seed, count=count, allow=allow))
 
