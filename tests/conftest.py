@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from weakref import WeakValueDictionary
 
@@ -50,8 +51,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     )
     if reasons:
         terminalreporter.section("skipped")
-    for reason, count in reasons.most_common():
-        terminalreporter.write_line(f"{count:5} {reason}")
+    for reason, times in reasons.most_common():
+        terminalreporter.write_line(f"{times:5} {reason}")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -62,10 +63,19 @@ def shared_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Folders, one for each test."""
+    # Numbered here: ``mktemp`` looks through all folders made before, of which there would be thousands.
+    base = tmp_path_factory.mktemp("homes")
+    return (base / str(number) for number in count())
+
+
 @pytest.fixture(autouse=True)
-def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def own_home(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     """No test sees another's store, nor the user's."""
-    home = tmp_path_factory.mktemp("home")
+    home = next(homes)
+    home.mkdir()
     monkeypatch.setenv("ACCEPTABILITY_HOME", str(home))
     return home
 

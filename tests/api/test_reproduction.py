@@ -435,7 +435,20 @@ def test_a_damaged_suite_of_a_run_is_not_measured(own_home: Path, tmp_path: Path
     [
         ("evaluate", "starter", "-m", "trigram", "-M", "AUC", "--resample-by", "phenomenon", "--interval", "bca"),
         ("evaluate", "starter", "-m", "trigram", "-r", "slor(unigrams='wordfreq:en')", "-M", "PairAccuracy"),
-        ("compare", "starter", "-m", "trigram", "-m", "uniform", "--by", "phenomenon", "--resamples", "100"),
+        (
+            "compare",
+            "starter",
+            "-m",
+            "trigram",
+            "-m",
+            "uniform",
+            "--by",
+            "phenomenon",
+            "--resamples",
+            "100",
+            "--draws",
+            "99",
+        ),
         ("compare", "starter", "-m", "trigram", "-m", "uniform", "-M", "MCC", "--resamples", "40", "--draws", "20"),
         ("correlate", "starter", "-m", "trigram", "-m", "uniform", "--of", "gaps", "--kind", "spearman"),
         ("contrasts", "starter", "-m", "trigram", "--by", "phenomenon", "--side", "right", "--resamples", "100"),
@@ -455,8 +468,26 @@ def test_results_of_a_command_are_equal(run: Run, command: tuple[str, ...]) -> N
     assert all(row["rows"] for row in again)
 
 
-@pytest.mark.parametrize("text", ["MCC", "Accuracy", "MCC(threshold='cv')", "MCC(threshold=0)", "MCC(seeds=3, seed=5)"])
-@pytest.mark.parametrize("by", ["", "item"])
+@pytest.mark.parametrize(
+    ("text", "by"),
+    [
+        ("MCC", "item"),
+        ("Accuracy", ""),
+        ("MCC(threshold='cv')", "item"),
+        ("MCC(threshold=0)", ""),
+        ("MCC(seeds=3, seed=5)", "item"),
+        *(
+            pytest.param(*row, marks=pytest.mark.slow)
+            for row in [
+                ("MCC", ""),
+                ("Accuracy", "item"),
+                ("MCC(threshold='cv')", ""),
+                ("MCC(threshold=0)", "item"),
+                ("MCC(seeds=3, seed=5)", ""),
+            ]
+        ),
+    ],
+)
 def test_thresholds_are_fitted_again_as_the_signature_says(text: str, by: str, move_away: Callable[[], None]) -> None:
     (result,) = evaluate("starter", ["trigram"], measures=[text], bootstrap=Bootstrap(40, by=by))
     move_away()

@@ -552,7 +552,7 @@ def test_a_second_run_requests_only_the_missing_scores(toy_server) -> None:
     assert not toy_server.asked
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(faults=st.lists(st.sampled_from(["", *FAULTS]), max_size=24), lists=st.booleans(), tries=st.integers(1, 4))
 def test_after_any_faults_no_score_is_wrong_or_missing(faults: list[str], lists: bool, tries: int) -> None:
     """After any faults the scores are right or there is an error; the next run asks for the rest alone."""

@@ -228,6 +228,7 @@ def test_options_that_training_needs_and_that_need_training(arguments: list[str]
     assert problem in str(done.exception)
 
 
+@pytest.mark.slow
 def test_classifiers_scored_in_parallel_are_not_scored_again(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

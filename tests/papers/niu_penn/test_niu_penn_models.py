@@ -118,6 +118,7 @@ def test_a_model_joins_table_5(bigram: str) -> None:
             assert with_case == cells_by_key["Table 2", f"{bigram}, {norm}", scale].ours
 
 
+@pytest.mark.slow
 def test_a_model_joins_table_2_with_slor(bigram: str) -> None:
     pytest.importorskip("wordfreq", reason="SLOR is taken against the unigrams of wordfreq")
     cola = load_labelled_cola()

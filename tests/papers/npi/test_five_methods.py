@@ -40,6 +40,7 @@ def typed(line: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_every_command_of_the_how_to_runs(there: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
     monkeypatch.chdir(there.parent)

@@ -64,6 +64,7 @@ def test_wrong_plans_are_errors(make_plan: Any, problem: str) -> None:
         make_plan()
 
 
+@pytest.mark.slow
 def test_a_classifier_is_never_trained_on_the_held_out_environment(data: Path) -> None:
     (bag,) = plan_models("full", [])
     held = {sentence.text for sentence in load_npi_data().test.sentences if sentence.tags["environment"] == "only"}

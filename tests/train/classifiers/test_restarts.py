@@ -60,6 +60,7 @@ def berts(tmp_path_factory: pytest.TempPathFactory) -> list[RestartRun]:
     )
 
 
+@pytest.mark.slow
 def test_parallel_runs_equal_sequential_ones_bit_for_bit(berts: list[RestartRun], tmp_path: Path) -> None:
     parallel = run_restarts(
         TinyBert(), DATA, tmp_path, runs=3, workers=2, search=find_hyperparameter_sampler(TinyBert())
