@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from bench.false_alarms import draw_logistic_paradigms
 
 from acceptability.stats.mixed.fitting import build_fixed_effects, fit_logistic
+from acceptability.stats.mixed.laplace import LaplaceDeviance, build_logistic_likelihood
+from acceptability.stats.mixed.optimiser import minimise
 from acceptability.stats.mixed.random_effects import build_random_effects, build_random_term
+from acceptability.types import Floats
 
 # Two outcomes of 160 items in 8 paradigms under two models, 8 answers a byte, drawn from models without an effect.
 OUTCOMES = {
@@ -37,3 +41,23 @@ def test_fits_with_a_flat_direction_converge_from_every_start(names: tuple[str, 
     fit = fit_logistic(outcome, fixed, random, start=np.array(start))
     # Along the flat direction, deviances this near are as good as equal.
     assert fit.deviance == pytest.approx(fit_logistic(outcome, fixed, random).deviance, abs=1e-4)
+
+
+def test_a_deviance_that_falls_with_its_fourth_power_is_followed_to_its_bottom() -> None:
+    def evaluate(x: Floats) -> tuple[float, Floats]:
+        value = 414 + 3.5e-5 * x[0] + 11 * x[0] ** 4 + 50 * x[1] ** 2
+        # The rounding error of a deviance hides that it falls; its gradient still shows it.
+        return round(float(value), 6), np.array([3.5e-5 + 44 * x[0] ** 3, 100 * x[1]])
+
+    assert minimise(evaluate, np.zeros(2)).x == pytest.approx([-((3.5e-5 / 44) ** (1 / 3)), 0], abs=1e-6)
+
+
+def test_modes_are_found_where_full_steps_would_go_to_and_fro() -> None:
+    design = draw_logistic_paradigms(np.random.default_rng([830, 3]))
+    terms = [build_random_term(name, labels) for name, labels in design.groups.items()]
+    deviance = LaplaceDeviance(build_random_effects(terms))
+    likelihood = build_logistic_likelihood(design.outcome)
+    # Standard deviations that a line search may try on its way.
+    point = deviance.evaluate(np.array([-60.0, -20.0]), np.full(1920, 20.0), likelihood)
+    residual = deviance.pull_back(point.templates, point.terms.scores).move(point.modes, -1.0)
+    assert np.abs(residual.first).max() < 1e-6

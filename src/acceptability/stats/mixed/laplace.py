@@ -26,6 +26,8 @@ _NEWTON_STEPS = 100
 # The mean square distance of the modes from where the next step would take them. Tight, since gradients are differenced
 # for the standard errors.
 _MODE_TOLERANCE = 1e-17
+# The least share of the gain that a step's slope promises; near the modes a full step gains one half.
+_LEAST_GAIN = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,25 +127,31 @@ class LaplaceDeviance:
             pulled = self.pull_back(templates, terms.scores)
             slope = pulled.move(modes, -1.0)
             step = Modes(*factorisation.solve(slope.first, slope.rest))
-            if slope.multiply(step) < _MODE_TOLERANCE * (step.first.size + step.rest.size):
+            descent = slope.multiply(step)
+            if descent < _MODE_TOLERANCE * (step.first.size + step.rest.size):
                 self.modes = modes
                 return LaplacePoint(self, tuple(templates), modes, terms, factorisation)
-            modes, terms, penalised = self._move(templates, fixed, likelihood, (modes, step, penalised))
+            modes, terms, penalised = self._move(templates, fixed, likelihood, (modes, step, penalised, descent))
         raise MeasureError("the modes of the random effects were not found: is a predictor far out of scale?")
 
     def _move(
-        self, templates: Sequence[Floats], fixed: Floats, likelihood: RowLikelihood, at: tuple[Modes, Modes, float]
+        self,
+        templates: Sequence[Floats],
+        fixed: Floats,
+        likelihood: RowLikelihood,
+        at: tuple[Modes, Modes, float, float],
     ) -> tuple[Modes, RowTerms, float]:
-        """Return the modes after a step, or after a part of it if the whole one leads uphill."""
-        modes, step, penalised = at
+        """Return the modes after a step, or after a part of it if the whole one gains too little."""
+        modes, step, penalised, descent = at
         length = 1.0
         while True:
             candidate = modes.move(step, length)
             terms = likelihood(fixed + self.predict(templates, candidate))
             value = -2 * terms.log_likelihood + candidate.multiply(candidate)
-            # A full Newton step can overshoot where most predictions are near 0 or 1. The slack lets the last steps
-            # pass, whose gain is below the rounding of the deviance.
-            if value <= penalised + 1e-9 * abs(penalised) or length < 1e-6:
+            # A full Newton step can overshoot where most predictions are near 0 or 1, and then steps could go to and
+            # fro with next to no gain: a share of the gain that the slope promises is demanded (Armijo). The slack lets
+            # the last steps pass, whose gain is below the rounding of the deviance.
+            if value <= penalised - 2 * _LEAST_GAIN * length * descent + 1e-9 * abs(penalised) or length < 1e-6:
                 return candidate, terms, value
             length /= 2
 

@@ -32,6 +32,8 @@ _FLAT = 1e-9
 _ROUGH = 1e-6
 # Newton steps are shortened until one leads closer to the minimum.
 _STEP_LENGTHS = (1.0, 0.5, 0.2, 0.05)
+# How far the bottom of a direction without curvature is looked for.
+_FLAT_STEPS = (0.003, 0.01, 0.03, 0.1, 0.3)
 # Negative curvature beyond this share of the largest is a saddle, not a rounding error.
 _SADDLE = 1e-6
 
@@ -109,6 +111,8 @@ def _polish(function: DevianceAndGradient, x: Floats) -> tuple[Floats, Floats, f
     for _ in range(_ROUNDS):
         start, hessian = x, differentiate_gradient(lambda at: function(at)[1], x)
         x, decrement = _take_newton_steps(function, x, hessian)
+        if decrement > _MAX_DECREMENT:
+            x = _follow_flat_directions(function, x, hessian)
         moved = float(np.abs(x - start).max())
         # In a nearly flat direction the curvature is another one a step further on: only a new Hessian helps there.
         if decrement <= _MAX_DECREMENT or moved == 0:
@@ -144,6 +148,32 @@ def _take_newton_steps(function: DevianceAndGradient, x: Floats, hessian: Floats
             break
         x, value, gradient, decrement = candidate, candidate_value, candidate_gradient, candidate_decrement
     return x, decrement
+
+
+def _follow_flat_directions(function: DevianceAndGradient, x: Floats, hessian: Floats) -> Floats:
+    """Return the point where the slope along each direction without curvature is 0, as far as one is near.
+
+    Around a standard deviation of 0 a deviance may fall with its fourth power. A Newton step is then far too long, and
+    says nothing about how far the deviance could still fall; the sign of the slope tells where the bottom is.
+    """
+    from scipy.optimize import brentq
+
+    values, vectors = np.linalg.eigh(hessian)
+    for i in np.flatnonzero(np.abs(values) <= _ROUGH * float(np.abs(values).max())).tolist():
+        origin, direction = x, vectors[:, i]
+
+        def compute_slope(length: float, origin: Floats = origin, direction: Floats = direction) -> float:
+            return float(function(origin + length * direction)[1] @ direction)
+
+        slope = compute_slope(0.0)
+        if slope == 0:
+            continue
+        step = -float(np.sign(slope))
+        for length in _FLAT_STEPS:
+            if compute_slope(step * length) * slope < 0:
+                x = origin + brentq(compute_slope, 0.0, step * length, xtol=1e-9) * direction
+                break
+    return x
 
 
 def _leave_saddle(function: DevianceAndGradient, x: Floats, direction: Floats) -> Floats:

@@ -45,6 +45,18 @@ def test_probabilities_far_in_the_tails_keep_their_digits() -> None:
             assert low.log_probabilities == pytest.approx(-40 + np.log(-np.expm1(-1.0)), rel=1e-12)
 
 
+@pytest.mark.parametrize("name", LINKS)
+def test_a_very_improbable_end_of_the_scale_has_finite_derivatives(name: str) -> None:
+    # The lowest level far above its threshold, and the highest one far below it.
+    far = LevelProbabilities(LINKS[name], np.array([-800.0, np.inf]), np.array([-np.inf, 800.0]))
+    assert np.isfinite(far.log_probabilities).all()
+    assert (far.log_probabilities < -700).all()
+    terms = far.terms
+    assert np.isfinite(terms.scores).all()
+    assert np.isfinite(terms.weights).all()
+    assert terms.scores[0] < 0 < terms.scores[1]
+
+
 @pytest.mark.parametrize("name", list(LINKS))
 def test_derivatives_equal_differences(name: str) -> None:
     upper, lower = draw_distances()

@@ -101,9 +101,11 @@ class LevelProbabilities:
 
     def _divide_densities(self, distances: Floats) -> tuple[Floats, Floats, Floats]:
         """Return the density and its first two derivatives, divided by the probability of the row's level."""
-        # At an infinite distance all three are 0, but infinity times 0 would make them nan.
-        finite = np.where(np.isfinite(distances), distances, 0.0)
-        ratios = np.exp(self.link.log_density(finite) - self.log_probabilities) * np.isfinite(distances)
+        # At an infinite distance all three are 0, but infinity times 0 would make them nan. The logarithm is replaced
+        # before exp, which overflows at any other stand-in where the row's level is very improbable.
+        is_finite = np.isfinite(distances)
+        finite = np.where(is_finite, distances, 0.0)
+        ratios = np.exp(np.where(is_finite, self.link.log_density(finite) - self.log_probabilities, -np.inf))
         return ratios, ratios * self.link.slope(finite), ratios * self.link.curvature(finite)
 
     @cached_property
