@@ -8,6 +8,9 @@ ifneq ($(wildcard ../shared/data),)
 export ACCEPTABILITY_DATA ?= $(abspath ../shared/data)
 endif
 
+# Compiled modules are kept: hundreds of tests start commands, which would compile every module anew.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: demo test faults test-slow test-oldest test-newest test-transformers-4 check fuzz audit bench bench-growth docs install clean
 
 demo: .venv/ready
