@@ -32,6 +32,7 @@ from acceptability.models.unknown_words import (
     DEFAULT_POLICY,
     SpellingModel,
     add_spelling,
+    fit_spelling,
     refuse_unknown_words,
     validate_unknown_policy,
 )
@@ -132,7 +133,7 @@ class NGram(Model):
         """The model of the spelling of unknown words, fitted on first use."""
         if self.backend.words is None:
             raise ModelError(f"{self.path.name} does not list its words, of which spelling is learned; omit 'spelling'")
-        return SpellingModel(self.backend.words)
+        return fit_spelling(tuple(self.backend.words))
 
     def encode(self, queries: Sequence[Query]) -> list[NGramEncoding]:
         """Return the words of each query; a query without a known word is an error."""

@@ -24,7 +24,13 @@ from numpy.typing import NDArray
 
 from acceptability.errors import ModelError, QueryError
 from acceptability.models.files import hash_files, resolve_folder_version
-from acceptability.models.unknown_words import DEFAULT_POLICY, SpellingModel, add_spelling, refuse_unknown_words
+from acceptability.models.unknown_words import (
+    DEFAULT_POLICY,
+    SpellingModel,
+    add_spelling,
+    fit_spelling,
+    refuse_unknown_words,
+)
 from acceptability.protocols import Model
 from acceptability.specs import format_spec
 from acceptability.text.words import (
@@ -133,7 +139,7 @@ class TrainedNGram(Model):
     @cached_property
     def spelling(self) -> SpellingModel:
         """The model of the spelling of unknown words, fitted on first use."""
-        return SpellingModel(self.vocabulary.words[len(SPECIAL_WORDS) :])
+        return fit_spelling(tuple(self.vocabulary.words[len(SPECIAL_WORDS) :]))
 
     @cached_property
     def table(self) -> LogprobTable:

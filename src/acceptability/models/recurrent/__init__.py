@@ -33,6 +33,7 @@ from acceptability.models.unknown_words import (
     DEFAULT_POLICY,
     SpellingModel,
     add_spelling,
+    fit_spelling,
     refuse_unknown_words,
     validate_unknown_policy,
 )
@@ -235,7 +236,7 @@ class Recurrent(Model):
     @locked_cached_property
     def spelling(self) -> SpellingModel:
         """The model of the spelling of unknown words, fitted on first use."""
-        return SpellingModel(self.vocabulary.words[len(SPECIAL_WORDS) :])
+        return fit_spelling(tuple(self.vocabulary.words[len(SPECIAL_WORDS) :]))
 
     def encode(self, queries: Sequence[Query]) -> list[RecurrentEncoding]:
         """Return the words of each query; a query without a known word is an error."""
