@@ -93,14 +93,15 @@ class NGram(Model):
         options = {"units": self.units, "lower": self.lower, "bos": self.bos, "eos": self.eos, "unknown": self.unknown}
         return format_spec(f"ngram:{self.path.name}@{hash_file(self.path)}", options)
 
-    @property
+    @cached_property
     def bos(self) -> str | None:
         """The start symbol, or None if the model has none or the option is None."""
         if self.start is None:
             return None
         return "<s>" if self._get_cached_fact("bos", lambda: self.backend.knows("<s>")) else None
 
-    @property
+    # Cached, since every query needs it and the cached facts are files.
+    @cached_property
     def unknown(self) -> str | float:
         """What an unknown word gets, see ``unknown_words``."""
         if self.unknown_policy != "auto":
