@@ -11,11 +11,15 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cache
 from itertools import combinations
 from pathlib import Path
+
+import numpy as np
 
 from acceptability import registry
 from acceptability.errors import ReportError, SpecError, StoreError, SuiteError, suggest_name
@@ -49,14 +53,17 @@ _log = logging.getLogger(__name__)
 
 __all__ = [
     "CatalogEntry",
+    "SuiteContents",
     "add_minimal_pairs",
     "build_pair_suite",
     "find_entries",
     "is_catalog_name",
     "load_catalog",
+    "load_contents",
     "load_suite",
     "make_pair",
     "pair_within_items",
+    "summarise_contents",
     "write_suite",
 ]
 
@@ -132,6 +139,58 @@ def is_catalog_name(name: str) -> bool:
     return not (is_table_file(name) or name.startswith("hf:") or name.lower().endswith((".txt", ".json")))
 
 
+@dataclass(frozen=True)
+class SuiteContents:
+    """What the sentences of a suite have, which the catalog alone does not say.
+
+    Args:
+        labels, ratings: How many sentences have them.
+        tags: The names of all tags of sentences and contrasts.
+        regions: The names of all regions.
+        first_id, first: The id and the text of the first sentence.
+    """
+
+    labels: int
+    ratings: int
+    tags: tuple[str, ...]
+    regions: tuple[str, ...]
+    first_id: str
+    first: str
+
+
+def summarise_contents(suite: Suite) -> SuiteContents:
+    """Return what the sentences of a suite have."""
+    return SuiteContents(
+        labels=int((suite.labels >= 0).sum()),
+        ratings=int(np.isfinite(suite.ratings).sum()),
+        tags=suite.tag_names,
+        regions=tuple(dict.fromkeys(name for sentence in suite.sentences for name in sentence.regions)),
+        first_id=suite.ids[0],
+        first=suite.texts[0],
+    )
+
+
+def load_contents(entry: CatalogEntry) -> SuiteContents:
+    """Return what the sentences of a suite of the catalog have, without reading its files.
+
+    >>> load_contents(find_entries("blimp")[0]).first
+    'Who should Derek hug after shocking Richard?'
+    """
+    # The catalogs of other packages have no such file, and then the suite is read.
+    known = None if is_plugin_suite(entry) else _load_known_contents().get(entry.id)
+    return summarise_contents(load_suite(entry.id)) if known is None else known
+
+
+@cache
+def _load_known_contents() -> Mapping[str, SuiteContents]:
+    # Written from the suites themselves, which a test compares with it.
+    rows = json.loads(Path(__file__).with_name("contents.json").read_text(encoding="utf-8"))
+    return {
+        name: SuiteContents(**row | {"tags": tuple(row["tags"]), "regions": tuple(row["regions"])})
+        for name, row in rows.items()
+    }
+
+
 def write_suite(suite: Suite, path: Path) -> None:
     """Write a suite to a file: as JSONL, or as .txt in the notation of linguists.
 
@@ -162,20 +221,20 @@ def _read_table(path: Path, columns: Mapping[str, str]) -> Suite:
         return read_table(path, columns=columns)
     # The name of the suite and the format follow from the name of the file.
     reading = [path.name, sorted(columns.items())]
-    cache = SuiteCache("tables", make_name(str(path.absolute()), reading))
-    content, sha256 = b"", cache.find_sha256(path)
+    place = SuiteCache("tables", make_name(str(path.absolute()), reading))
+    content, sha256 = b"", place.find_sha256(path)
     if sha256 is None:
         content = read_content(path)
         sha256 = hash_content(content)
-    kept = cache.open(make_key(sha256, reading))
+    kept = place.open(make_key(sha256, reading))
     if kept:
         for remark in kept.remarks:
             _log.info("%s: %s", path, remark)
     else:
         content = content or read_content(path)
         sha256 = hash_content(content)
-        kept = cache.write(make_key(sha256, reading), *parse_table(path, content, columns=columns))
-    cache.remember({path: sha256}, {path: state})
+        kept = place.write(make_key(sha256, reading), *parse_table(path, content, columns=columns))
+    place.remember({path: sha256}, {path: state})
     return kept.suite
 
 
@@ -193,23 +252,23 @@ def _read_entries(name: str, entries: Sequence[CatalogEntry]) -> Suite:
     # Files of the package are few and small, and the readers of other packages may change without notice.
     if any(not entry.folder or is_plugin_suite(entry) for entry in entries):
         return _parse_entries(name, entries)[0]
-    cache = SuiteCache("catalog", name)
+    place = SuiteCache("catalog", name)
     key = make_key(
         name, [[entry.id, entry.reader, entry.unit, entry.language, *entry.files.items()] for entry in entries]
     )
     files = [(entry, path, location) for entry in entries for path, location in locate_files(entry).items()]
     hashes = {location: entry.files[path] for entry, path, location in files}
     states = {location: FileState.of(location) for location in hashes}
-    kept = cache.open(key)
+    kept = place.open(key)
     if not kept:
-        kept = cache.write(key, *_parse_entries(name, entries))
-        cache.remember(hashes, states)
+        kept = place.write(key, *_parse_entries(name, entries))
+        place.remember(hashes, states)
         return kept.suite
-    changed = [file for file in files if cache.find_sha256(file[2]) != hashes[file[2]]]
+    changed = [file for file in files if place.find_sha256(file[2]) != hashes[file[2]]]
     for entry, path, location in changed:
         verify_file(entry, path, location)
     if changed:
-        cache.remember(hashes, states)
+        place.remember(hashes, states)
     for remark in kept.remarks:
         _log.warning("%s", remark)
     return kept.suite

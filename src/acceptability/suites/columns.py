@@ -303,7 +303,7 @@ class SuiteTable:
 
     def _find_values(self, tag: str) -> Rows:
         """Return the code of the value of a tag in each row of tags; -1 for none."""
-        sizes: Rows = np.diff(self.arrays["tag_ends"].astype(np.int64))
+        sizes = np.asarray(np.diff(self.arrays["tag_ends"].astype(np.int64)), dtype=np.int64)
         values = np.full(len(sizes), -1, dtype=np.int64)
         if tag in self.tag_names:
             entries = self.arrays["tag_names"] == self.tag_names.index(tag)
