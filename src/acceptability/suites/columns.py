@@ -213,13 +213,18 @@ class SuiteTable:
         return self._text_column("tag_value")
 
     @cached_property
-    def _known_ids(self) -> list[str] | None:
-        # Shared by sentences and contrasts.
-        return list(self.ids) if len(self.ids) <= _MAX_KEPT else None
+    def _known(self) -> dict[str, list[str]]:
+        """The ids and the values of tags, by ``id`` and ``value``, once most of them have been decoded."""
+        return {}
 
-    @cached_property
-    def _known_values(self) -> list[str] | None:
-        return list(self._values) if len(self._values) <= _MAX_KEPT else None
+    def _find_known(self, kind: str, column: TextColumn, count: int) -> list[str] | None:
+        """Return all ids or values as a list if that many looks at them are worth it, so that rows share the strings.
+
+        A part of a suite decodes only its own.
+        """
+        if kind not in self._known and len(column) <= min(4 * count, _MAX_KEPT):
+            self._known[kind] = list(column)
+        return self._known.get(kind)
 
     @cached_property
     def _tags_by_row(self) -> dict[int, Tags]:
@@ -235,16 +240,16 @@ class SuiteTable:
 
     def take_ids(self, rows: Column) -> list[str]:
         """Return the ids of some sentences."""
-        known = self._known_ids
+        known = self._find_known("id", self.ids, len(rows))
         return self.ids.take(rows) if known is None else [known[row] for row in rows.tolist()]
 
     def build_sentence(self, row: int) -> Sentence:
         """Return one sentence."""
         views = self._views
-        known = self._known_ids if "_known_ids" in vars(self) else None
+        ids = self._known.get("id", self.ids)
         label, rating = views["labels"][row], views["ratings"][row] if len(views["ratings"]) else np.nan
         return _make_sentence(
-            known[row] if known else self.ids[row],
+            ids[row],
             self.texts[row],
             label if label >= 0 else None,
             # Only nan differs from itself.
@@ -273,10 +278,9 @@ class SuiteTable:
     def build_contrast(self, row: int) -> Contrast:
         """Return one contrast."""
         views = self._views
-        known = self._known_ids
-        better, worse = views["better"][row], views["worse"][row]
-        names = (known[better], known[worse]) if known is not None else (self.ids[better], self.ids[worse])
-        return _make_contrast(*names, self._build_tags(views["contrast_tags"][row]))
+        ids = self._known.get("id", self.ids)
+        better, worse = ids[views["better"][row]], ids[views["worse"][row]]
+        return _make_contrast(better, worse, self._build_tags(views["contrast_tags"][row]))
 
     def build_contrasts(self, rows: Rows) -> list[Contrast]:
         """Return some contrasts."""
@@ -337,7 +341,7 @@ class SuiteTable:
         if known is not None:
             return known
         views = self._views
-        names, values = self.tag_names, self._known_values or self._values
+        names, values = self.tag_names, self._known.get("value", self._values)
         name_codes, value_codes = views["tag_names"], views["tag_values"]
         entries = range(views["tag_ends"][tag_row], views["tag_ends"][tag_row + 1])
         tags = {names[name_codes[entry]]: values[value_codes[entry]] for entry in entries}
@@ -362,7 +366,7 @@ class SuiteTable:
         return [kept[row] for row in rows]
 
     def _take_values(self, codes: Column) -> list[str]:
-        known = self._known_values
+        known = self._find_known("value", self._values, len(codes))
         if known is not None:
             return [known[code] for code in codes.tolist()]
         # Each distinct value is decoded once, so that its rows share the string.
