@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from inspect import signature
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -22,7 +22,7 @@ from rich.table import Table
 from acceptability import registry
 from acceptability.api.scoring import ProgressCallback
 from acceptability.engine import load_engine
-from acceptability.errors import SpecError, escape_control_chars, to_one_line
+from acceptability.errors import SpecError, escape_control_chars
 from acceptability.protocols import Engine
 from acceptability.report.terminal import add_row, make_titled_table, to_plain_text
 from acceptability.specs import format_spec, parse_signature, parse_spec, shorten_signature
@@ -135,12 +135,6 @@ SeedOption = Annotated[int, typer.Option("--seed", help="The seed of the resampl
 
 # A table that is piped into a file or a pager has no terminal to fit into. Rich would assume 80 columns and fold cells.
 _WIDTH_WITHOUT_TERMINAL = 220
-
-
-def fail(message: str) -> NoReturn:
-    """Print an error as one line on stderr and exit with status 1."""
-    print("error: " + to_one_line(message), file=sys.stderr)
-    sys.exit(1)
 
 
 def print_message(message: str) -> None:
