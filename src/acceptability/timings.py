@@ -38,7 +38,9 @@ class Timings:
 
     @contextmanager
     def time(self, stage: str) -> Iterator[None]:
-        """Count the time of a ``with`` block for a stage."""
+        """Count the time of a ``with`` block for a stage, one of ``STAGES``."""
+        if stage not in STAGES:
+            raise ValueError(f"no stage {stage!r}")
         # Other threads work at the same time as this one; counted too, the stages would add up to more than the whole.
         # Their CPU time is in that of the stage during which they run.
         if threading.get_ident() != self._thread:
@@ -64,12 +66,16 @@ class Timings:
         self.add(stage, now[0] - self._last[0], now[1] - self._last[1])
         self._last = now
 
-    def rows(self) -> list[dict[str, object]]:
-        """Return the stages that took place, in the order of ``STAGES``, each with its wall-clock and CPU seconds."""
+    def seconds(self) -> dict[str, tuple[float, float]]:
+        """Return the wall-clock and CPU seconds of the stages that took place, in the order of ``STAGES``."""
         self._count()
+        return {stage: self._seconds[stage] for stage in STAGES if stage in self._seconds}
+
+    def rows(self) -> list[dict[str, object]]:
+        """Return the stages as rows, for JSON."""
         return [
             {"stage": stage, "wall_seconds": round(wall, 4), "cpu_seconds": round(cpu, 4)}
-            for stage, (wall, cpu) in sorted(self._seconds.items(), key=lambda item: STAGES.index(item[0]))
+            for stage, (wall, cpu) in self.seconds().items()
         ]
 
 

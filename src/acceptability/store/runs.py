@@ -30,6 +30,7 @@ from acceptability.models.hf.loading import get_default_device
 from acceptability.paths import home_folder
 from acceptability.store.scores import SCORING_VERSION
 from acceptability.suites import is_catalog_name, load_suite
+from acceptability.timings import time_stage
 from acceptability.types import Contrast, Result, Sentence, Suite, Tags, Units, split_part_name
 
 RunRow = Mapping[str, object]
@@ -229,15 +230,17 @@ def _number_own_suites(given: Sequence[SuiteInput]) -> dict[str, Suite]:
 def _describe_inputs(inputs: RunInputs, own_suites: Mapping[str, Suite]) -> dict[str, Any]:
     """Return the inputs as ``run.json`` holds them; of a suite, its file or, for one of the catalog, its name."""
     file_of = {id(suite): file for file, suite in own_suites.items()}
+    with time_stage("fingerprint"):
+        signatures = [given.suite.signature for given in inputs.suites]
     suites = [
         {
             "name": given.name if is_catalog_name(given.name) or given.name.startswith("hf:") else _resolve(given.name),
-            "signature": given.suite.signature,
+            "signature": signature,
             "columns": dict(given.columns),
             "marks": dict(given.marks),
             "file": file_of.get(id(given.suite)),
         }
-        for given in inputs.suites
+        for given, signature in zip(inputs.suites, signatures, strict=True)
     ]
     return {
         "folder": _resolve("."),
