@@ -13,6 +13,7 @@ model without a start token) has no log-probability at all.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
@@ -205,7 +206,7 @@ def judge(
     True
     """
     check_list("sentences", sentences)
-    suite = Suite("judge", tuple(Sentence(str(number), text) for number, text in enumerate(sentences, start=1)))
+    suite = _make_judged_suite(sentences)
     reducer = load_reduction(reduce) if reduce else None
     name, loaded = as_model(model)
     judgements = [
@@ -219,6 +220,33 @@ def judge(
                 f"{', '.join(map(repr, judgement.unknown_words))}, and unknown='omit'. Choose another value of unknown."
             )
     return judgements
+
+
+def sign_judgements(sentences: Sequence[str], model: str, reduce: str | None = None) -> str:
+    """Return the signature of the scores of some sentences, which has the sentences themselves in it.
+
+    Args:
+        sentences: The sentences that were judged.
+        model: The spec of the model that judged them.
+        reduce: The reduction, if it was not the default.
+
+    >>> sign_judgements(["Cats sleep."], "uniform").partition("|acceptability")[0]
+    'judge|sentences:["Cats sleep."]|model:uniform(vocabulary=50000).lp()|n:1'
+    """
+    suite = _make_judged_suite(sentences)
+    # Nothing is scored again: the outputs for the same texts have just been stored.
+    fields = {
+        "sentences": json.dumps(list(sentences), ensure_ascii=False),
+        "model": score(suite, model, reduce).signature,
+        "n": str(len(sentences)),
+        "acceptability": __version__,
+    }
+    return build_signature("judge", fields)
+
+
+def _make_judged_suite(sentences: Sequence[str]) -> Suite:
+    """Return sentences that were typed as a suite."""
+    return Suite("judge", tuple(Sentence(str(number), text) for number, text in enumerate(sentences, start=1)))
 
 
 def find_best_judgement(judgements: Sequence[Judgement]) -> int | None:

@@ -24,7 +24,6 @@ from acceptability.api.scoring import ProgressCallback
 from acceptability.engine import load_engine
 from acceptability.errors import SpecError, escape_control_chars
 from acceptability.protocols import Engine
-from acceptability.report.terminal import add_row, make_titled_table, to_plain_text
 from acceptability.specs import format_spec, parse_signature, parse_spec, shorten_signature
 from acceptability.stats.bootstrap import Bootstrap
 from acceptability.stats.sampling_units import parse_sampling_unit
@@ -171,6 +170,9 @@ def print_table(table: Table) -> None:
 
 def print_rows(header: Sequence[str], rows: Sequence[Mapping[str, object]]) -> None:
     """Print rows as a table; None is an empty cell."""
+    # Imported here: most commands have no such table, and its module knows the results of all measures and papers.
+    from acceptability.report.terminal import add_row, make_titled_table, to_plain_text
+
     table = make_titled_table(None)
     for name in header:
         table.add_column(to_plain_text(name))
