@@ -106,7 +106,7 @@ class TokenColumns(Sequence[TokenScores]):
         if isinstance(index, slice):
             return self.take(np.arange(len(self))[index])
         start, end = int(self.starts[index]), int(self.ends[index])
-        spans: tuple[Span, ...] = tuple(map(tuple, self.spans[start:end].tolist()))  # type: ignore[arg-type]
+        spans: tuple[Span, ...] = tuple(map(tuple, self.spans[start:end].tolist()))
         unknown: tuple[int, ...] | None = None
         spellings: tuple[float, ...] = ()
         if self.flags is not None and not (self.flags[start:end] == UNSAID).any():
@@ -301,4 +301,5 @@ def expand_ranges(starts: Ints, counts: Ints) -> Ints:
     [5, 6, 0, 1, 2]
     """
     ends = np.cumsum(counts, dtype=np.int64)
-    return np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(starts - (ends - counts), counts)
+    numbers: Ints = np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(starts - (ends - counts), counts)
+    return numbers

@@ -419,7 +419,8 @@ def _sum_by_query(columns: TokenColumns) -> Floats:
     padded[np.arange(len(columns.logprobs)) + np.repeat(np.arange(1, len(columns) + 1), columns.counts)] = (
         columns.logprobs
     )
-    return np.add.reduceat(padded, columns.starts + np.arange(len(columns)))
+    sums: Floats = np.add.reduceat(padded, columns.starts + np.arange(len(columns)))
+    return sums
 
 
 def find_unigram_reduction(reduction: Reduction) -> UnigramReduction | None:

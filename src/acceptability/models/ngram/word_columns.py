@@ -129,9 +129,14 @@ class WordColumns(EncodedColumns, Sequence["WordColumns"]):
         """Return some of the queries."""
         numbers = np.array(rows, np.int64)
         positions = expand_ranges(self._starts[numbers], self.counts[numbers])
-        columns = (self.words, self.spans, self.word_ids, self.is_scored, self.is_unknown)
         return WordColumns(
-            [self.queries[row] for row in rows], self.counts[numbers], *(column[positions] for column in columns)
+            [self.queries[row] for row in rows],
+            self.counts[numbers],
+            self.words[positions],
+            self.spans[positions],
+            self.word_ids[positions],
+            self.is_scored[positions],
+            self.is_unknown[positions],
         )
 
     @cached_property
