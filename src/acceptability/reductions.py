@@ -399,13 +399,14 @@ def reduce_outputs(reduction: Reduction, outputs: Sequence[ModelOutput]) -> Floa
     # By the class itself: one that inherits from it may compute something else.
     if not isinstance(outputs, TokenColumns) or type(reduction) not in (LP, MeanLP, PenLP):
         return np.array([reduction(output) for output in outputs], np.float64)
-    sums, counts = _sum_by_query(outputs), outputs.counts
+    sums, counts = _sum_by_query(outputs), outputs.counts.astype(np.float64)
     if isinstance(reduction, MeanLP):
         return sums / counts
     if isinstance(reduction, PenLP):
         # Python's power for each length, which NumPy's differs from in the last digit.
-        lengths, inverse = np.unique(counts, return_inverse=True)
-        return sums / np.array([_length_penalty(length) for length in lengths.tolist()])[inverse]
+        lengths, inverse = np.unique(outputs.counts, return_inverse=True)
+        penalties: Floats = np.array([_length_penalty(length) for length in lengths.tolist()])[inverse]
+        return sums / penalties
     return sums
 
 
