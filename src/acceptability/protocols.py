@@ -165,7 +165,7 @@ class Engine(Protocol):
 
     def answers(
         self, model: Model, spec: str | None, queries: Sequence[Query], is_known: Callable[[int], bool]
-    ) -> Generator[list[tuple[int, ModelOutput]], None, None]:
+    ) -> Generator[Sequence[tuple[int, ModelOutput]], None, None]:
         """Yield batches of (query index, output) for the queries without a stored output, each index once.
 
         Args:

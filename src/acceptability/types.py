@@ -579,6 +579,16 @@ def _length_prefixed(part: str) -> bytes:
 _EMPTY_PART = _length_prefixed("")
 
 
+def hash_text(text: str, context: str = "") -> bytes:
+    """Return the key of the query that has a text and a context, and neither a target nor a rival.
+
+    >>> hash_text("Cats sleep.") == Query("Cats sleep.").key
+    True
+    """
+    content = _length_prefixed(text) + (_length_prefixed(context) if context else _EMPTY_PART)
+    return hashlib.sha256(content).digest()[:16]
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
     """The input of a model: a text, optionally with a context before it and a target within it.
@@ -624,6 +634,8 @@ class Query:
     def key(self) -> bytes:
         """A 16-byte hash of the query, under which its output is stored."""
         # Target and rival are added only if present, so that outputs stored for plain queries keep their keys.
+        if not self.target and not self.rival:
+            return hash_text(self.text, self.context)
         content = _length_prefixed(self.text) + (_length_prefixed(self.context) if self.context else _EMPTY_PART)
         for part in (*(self.target or ()), *([self.rival] if self.rival else ())):
             content += _length_prefixed(str(part))

@@ -38,6 +38,7 @@ from acceptability.stats.sampling_units import (
     sign_unit_count,
 )
 from acceptability.store.scorefile import read_scores
+from acceptability.timings import time_stage
 from acceptability.types import SINGLE_ROWS, Result, Scores, Suite, Units, restrict_to_scored
 
 
@@ -101,11 +102,13 @@ def evaluate_suites(
     # A wrong tag or measure for the last suite has to be reported before hours are spent on the first.
     by_region: list[bool] = []
     for suite in suites:
-        suite_measures = resolve_measures(suite, measures, by=by, bootstrap=bootstrap)
+        with time_stage("measure"):
+            suite_measures = resolve_measures(suite, measures, by=by, bootstrap=bootstrap)
         by_region.append(needs_regions(suite_measures, reductions, region))
     # Opening a model reads its configuration but not its weights: a misspelt last model fails now, not after hours.
     for model in models:
-        as_model(model)
+        with time_stage("open model"):
+            as_model(model)
     results: list[list[Result]] = [[] for _ in suites]
     runner = as_engine(engine)
     reduction_specs: list[str | None] = [*reductions] or [None]
@@ -117,7 +120,8 @@ def evaluate_suites(
             for scores in score_reductions(
                 suite, model, reduction_specs, region=region, by_region=needs_parts, engine=runner, progress=progress
             ):
-                suite_results += measure(suite, scores, measures, by=by, bootstrap=bootstrap)
+                with time_stage("measure"):
+                    suite_results += measure(suite, scores, measures, by=by, bootstrap=bootstrap)
         del loaded
     return [result for suite_results in results for result in suite_results]
 
@@ -299,7 +303,8 @@ def _macro_average(
     # A mean over only the defined groups would compare models on different groups, so one undefined group decides.
     values = [result.value for result in results if result.value is not None]
     row_resampling = fit_unit_to_groups(resampling, parts, by)
-    bounds = Interval() if undefined_groups else bootstrap_macro_interval(measure, parts, row_resampling)
+    with time_stage("resample"):
+        bounds = Interval() if undefined_groups else bootstrap_macro_interval(measure, parts, row_resampling)
     # All fields but these are those of the groups, so the signature of the first group is the template.
     fields = parse_signature(results[0].signature) | {"group": f"macro({by})", "n": str(counted)}
     # Units that have rows in several groups are resampled in each of them.
@@ -344,7 +349,8 @@ def _compute_result(
         notes = (*units.notes, *scores.notes, *remarks, *note_few_units(units, resampling))
     try:
         value = measure.value(units)
-        bounds = bootstrap_interval(measure, units, row_resampling)
+        with time_stage("resample"):
+            bounds = bootstrap_interval(measure, units, row_resampling)
     except Undefined as error:
         reason = str(error)
     fields = signature_fields(suite, scores, measure, group, units, resampling) | sign_refit([units], resampling)
@@ -396,8 +402,10 @@ def signature_fields(
     suite: Suite, scores: Scores, measure: Measure, group: str | None, units: Units, resampling: Bootstrap
 ) -> dict[str, str]:
     """Return the fields of a signature: everything besides the measure that can change the value."""
+    with time_stage("fingerprint"):
+        suite_signature = suite.signature
     # Scores from a file have no signature, only the name of the file.
-    fields = {"suite": suite.signature, "model": scores.signature or scores.model}
+    fields = {"suite": suite_signature, "model": scores.signature or scores.model}
     # Whether ratings were standardised changes the values of measures that compare them with a threshold.
     if measure.needs == "rated contrasts":
         fields["ratings"] = "z as given" if ratings_are_z(suite) else "standardised(ddof=0)"

@@ -21,6 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -30,12 +31,18 @@ from acceptability.models.hf.loading import get_default_device
 from acceptability.paths import home_folder
 from acceptability.store.scores import SCORING_VERSION
 from acceptability.suites import is_catalog_name, load_suite
+from acceptability.timings import time_stage
 from acceptability.types import Contrast, Result, Sentence, Suite, Tags, Units, split_part_name
 
 RunRow = Mapping[str, object]
 
+# Made once: ``json.dumps`` makes an encoder for every call that has options.
+_ROW_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+
 # The packages whose versions can change a score in the last digits, or more.
 _COMPUTING_PACKAGES = ("torch", "transformers", "tokenizers")
+# Enough to make the cost of a table small, and few enough for the memory.
+_ROWS_AT_ONCE = 10_000
 # Far above any suite, and below what fills the memory: a folder of a run may come from somebody else.
 _MAX_SUITE_BYTES = 1 << 30
 # What reading and unpacking raise if a file holds something else than a suite.
@@ -229,15 +236,17 @@ def _number_own_suites(given: Sequence[SuiteInput]) -> dict[str, Suite]:
 def _describe_inputs(inputs: RunInputs, own_suites: Mapping[str, Suite]) -> dict[str, Any]:
     """Return the inputs as ``run.json`` holds them; of a suite, its file or, for one of the catalog, its name."""
     file_of = {id(suite): file for file, suite in own_suites.items()}
+    with time_stage("fingerprint"):
+        signatures = [given.suite.signature for given in inputs.suites]
     suites = [
         {
             "name": given.name if is_catalog_name(given.name) or given.name.startswith("hf:") else _resolve(given.name),
-            "signature": given.suite.signature,
+            "signature": signature,
             "columns": dict(given.columns),
             "marks": dict(given.marks),
             "file": file_of.get(id(given.suite)),
         }
-        for given in inputs.suites
+        for given, signature in zip(inputs.suites, signatures, strict=True)
     ]
     return {
         "folder": _resolve("."),
@@ -409,6 +418,19 @@ class UnitRows:
                     **{f"tag/{tag}": value for tag, value in units.tags[row_index].items()},
                 }
 
+    def iter_tables(self) -> Iterator[dict[str, list[Any]]]:
+        """Yield the same records as tables, each with the cells of some thousand rows by column."""
+        for units, about in self.parts:
+            for tag_names, group in groupby(range(len(units.ids)), key=lambda row: tuple(units.tags[row])):
+                rows = list(group)
+                for start in range(rows[0], rows[-1] + 1, _ROWS_AT_ONCE):
+                    chosen = slice(start, min(start + _ROWS_AT_ONCE, rows[-1] + 1))
+                    count = chosen.stop - chosen.start
+                    columns = {name: values[chosen].astype(float).tolist() for name, values in units.columns.items()}
+                    tags = {f"tag/{tag}": [own[tag] for own in units.tags[chosen]] for tag in tag_names}
+                    constants = {name: [value] * count for name, value in about.items()}
+                    yield {**constants, "unit": list(units.ids[chosen]), **columns, **tags}
+
 
 def collect_unit_rows(results: Iterable[Result]) -> UnitRows:
     """Return the rows that ungrouped results are computed from; grouped results use parts of the same rows."""
@@ -424,19 +446,56 @@ def collect_unit_rows(results: Iterable[Result]) -> UnitRows:
 
 def _write_rows(path: Path, rows: Iterable[RunRow]) -> None:
     """Write rows to NAME.json and NAME.csv."""
-    # Row by row, and twice over the rows: the columns of the CSV are known only after a first pass, and a list of all
-    # records would fill the memory. A dict keeps the columns in order.
+    # Table by table, and twice over the rows: the columns of the CSV are known only after a first pass, and a list of
+    # all records would fill the memory. A dict keeps the columns in order.
     names: dict[str, None] = {}
     with _open_for_writing(path.with_suffix(".json")) as out:
         out.write("[")
-        for number, row in enumerate(rows):
-            names.update(dict.fromkeys(row))
-            out.write((",\n" if number else "") + _to_json(row))
+        is_first = True
+        for table in _iter_tables(rows):
+            names.update(dict.fromkeys(table))
+            out.write(("" if is_first else ",\n") + ",\n".join(_to_json_rows(table)))
+            is_first = False
         out.write("]\n")
     with _open_for_writing(path.with_suffix(".csv")) as out:
-        writer = csv.DictWriter(out, list(names), restval="")
-        writer.writeheader()
-        writer.writerows(rows)
+        writer = csv.writer(out)
+        writer.writerow(names)
+        for table in _iter_tables(rows):
+            count = len(next(iter(table.values()), ()))
+            writer.writerows(zip(*(table.get(name, [""] * count) for name in names), strict=True))
+
+
+def _iter_tables(rows: Iterable[RunRow]) -> Iterator[dict[str, list[Any]]]:
+    """Yield rows as tables of some thousand rows that have the same columns."""
+    if isinstance(rows, UnitRows):
+        yield from rows.iter_tables()
+        return
+    for names, group in groupby(rows, key=tuple):
+        while table := list(islice(group, _ROWS_AT_ONCE)):
+            yield {name: [row[name] for row in table] for name in names}
+
+
+def _to_json_rows(table: Mapping[str, Sequence[Any]]) -> Iterator[str]:
+    """Return each row of a table as JSON, as if each were encoded by itself.
+
+    >>> list(_to_json_rows({"unit": ["a", "b"], "correct": [1.0, 0.0], "tag/item": ["1", "1"]}))
+    ['{"unit": "a", "correct": 1.0, "tag/item": "1"}', '{"unit": "b", "correct": 0.0, "tag/item": "1"}']
+    """
+    # Distinct cells are encoded once, and rows are put together as texts: most columns repeat a few values, and a call
+    # of the encoder for every row would take several times as long.
+    template = "{" + ", ".join(_to_json(name).replace("%", "%%") + ": %s" for name in table) + "}"
+    return map(template.__mod__, zip(*map(_encode_cells, table.values()), strict=True))
+
+
+def _encode_cells(cells: Sequence[Any]) -> list[str]:
+    """Return the JSON of each cell."""
+    if all(type(cell) is str for cell in cells):
+        encoded = {cell: _ROW_ENCODER.encode(cell) for cell in dict.fromkeys(cells)}
+        return [encoded[cell] for cell in cells]
+    # As one list of numbers, which is split where no number has a comma.
+    if all(type(cell) is float for cell in cells):
+        return _ROW_ENCODER.encode(cells)[1:-1].split(", ")
+    return list(map(_ROW_ENCODER.encode, cells))
 
 
 def _open_for_writing(path: Path) -> TextIO:
