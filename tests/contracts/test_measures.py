@@ -156,11 +156,11 @@ def stretch_scores(scores: Scores) -> Scores:
 
 
 UNITS_OF_RESAMPLING = [
-    Bootstrap(30, by="", seed=5),
-    Bootstrap(30, by="kind", seed=6),
-    Bootstrap(30, by="set", seed=7),
-    Bootstrap(30, by="kind", within="set", seed=8),
-    Bootstrap(30, by="kind", within="row", seed=9),
+    Bootstrap(40, by="", seed=5),
+    Bootstrap(40, by="kind", seed=6),
+    Bootstrap(40, by="set", seed=7),
+    Bootstrap(40, by="kind", within="set", seed=8),
+    Bootstrap(40, by="kind", within="row", seed=9),
 ]
 
 
