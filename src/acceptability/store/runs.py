@@ -21,8 +21,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
+from itertools import groupby, repeat
+from json.encoder import encode_basestring
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TextIO
+
+import numpy as np
 
 from acceptability import __version__
 from acceptability.errors import AcceptabilityError, StoreError, SuiteError
@@ -399,15 +404,72 @@ class UnitRows:
 
     def __iter__(self) -> Iterator[RunRow]:
         """Yield the record of each row."""
+        for table in self.iter_tables():
+            for cells in table.iter_cells():
+                yield dict(zip(table.names, cells, strict=True))
+
+    def iter_tables(self) -> Iterator[UnitTable]:
+        """Yield consecutive rows that have the same columns."""
         for units, about in self.parts:
-            for row_index, name in enumerate(units.ids):
-                columns = {column: float(values[row_index]) for column, values in units.columns.items()}
-                yield {
-                    **about,
-                    "unit": name,
-                    **columns,
-                    **{f"tag/{tag}": value for tag, value in units.tags[row_index].items()},
-                }
+            start = 0
+            for names, same in groupby(units.tags, key=tuple):
+                end = start + sum(1 for _ in same)
+                yield UnitTable(units, about, range(start, end), names)
+                start = end
+
+
+@dataclass(frozen=True, eq=False)
+class UnitTable:
+    """Consecutive rows of a result that have the same tags, column by column.
+
+    Args:
+        units: The rows of the result.
+        about: The columns that are the same in all rows.
+        rows: The rows of the table.
+        tags: The names of their tags.
+    """
+
+    units: Units
+    about: RunRow
+    rows: range
+    tags: tuple[str, ...]
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        return [*self.about, "unit", *self.units.columns, *(f"tag/{tag}" for tag in self.tags)]
+
+    # Whole columns are joined to rows in C: a dictionary for each row would take several times as long.
+
+    def iter_cells(self) -> Iterator[tuple[object, ...]]:
+        """Yield the cells of each row."""
+        return zip(*map(repeat, self.about.values()), self._ids, *self._numbers, *self._tag_columns, strict=False)
+
+    def iter_json(self) -> Iterator[str]:
+        """Yield each row as JSON."""
+        fields = [f"{_to_json(name)}: {_to_json(value)}".replace("%", "%%") for name, value in self.about.items()]
+        fields += [f"{_to_json(name)}: ".replace("%", "%%") + "%s" for name in self.names[len(fields) :]]
+        if not all(np.isfinite(column).all() for column in self.units.columns.values()):
+            raise ValueError("a row of a result has a number that is not finite")
+        numbers = (map(float.__repr__, column) for column in self._numbers)
+        texts = (map(encode_basestring, column) for column in (self._ids, *self._tag_columns))
+        return map(f"{{{', '.join(fields)}}}".__mod__, zip(next(texts), *numbers, *texts, strict=True))
+
+    @property
+    def _part(self) -> slice:
+        return slice(self.rows.start, self.rows.stop)
+
+    @property
+    def _ids(self) -> Sequence[str]:
+        return self.units.ids[self._part]
+
+    @property
+    def _numbers(self) -> list[list[float]]:
+        return [column[self._part].astype(np.float64).tolist() for column in self.units.columns.values()]
+
+    @property
+    def _tag_columns(self) -> Iterator[Iterator[str]]:
+        return (map(itemgetter(tag), self.units.tags[self._part]) for tag in self.tags)
 
 
 def collect_unit_rows(results: Iterable[Result]) -> UnitRows:
@@ -429,14 +491,36 @@ def _write_rows(path: Path, rows: Iterable[RunRow]) -> None:
     names: dict[str, None] = {}
     with _open_for_writing(path.with_suffix(".json")) as out:
         out.write("[")
-        for number, row in enumerate(rows):
-            names.update(dict.fromkeys(row))
-            out.write((",\n" if number else "") + _to_json(row))
+        for number, (row_names, text) in enumerate(_iter_json(rows)):
+            names.update(dict.fromkeys(row_names))
+            out.write((",\n" if number else "") + text)
         out.write("]\n")
     with _open_for_writing(path.with_suffix(".csv")) as out:
-        writer = csv.DictWriter(out, list(names), restval="")
-        writer.writeheader()
-        writer.writerows(rows)
+        csv.writer(out).writerow(names)
+        _write_csv_rows(out, rows, list(names))
+
+
+def _iter_json(rows: Iterable[RunRow]) -> Iterator[tuple[Iterable[str], str]]:
+    """Yield rows as JSON with the names of their columns; rows that have the same columns are joined by newlines."""
+    if isinstance(rows, UnitRows):
+        for table in rows.iter_tables():
+            yield table.names, ",\n".join(table.iter_json())
+    else:
+        yield from ((row, _to_json(row)) for row in rows)
+
+
+def _write_csv_rows(out: TextIO, rows: Iterable[RunRow], names: list[str]) -> None:
+    if not isinstance(rows, UnitRows):
+        csv.DictWriter(out, names, restval="").writerows(rows)
+        return
+    for table in rows.iter_tables():
+        if table.names == names:
+            csv.writer(out).writerows(table.iter_cells())
+            continue
+        # A column that rows lack is that of an empty cell, which every row has at its end.
+        index_of = {name: index for index, name in enumerate(table.names)}
+        pick = itemgetter(*(index_of.get(name, -1) for name in names))
+        csv.writer(out).writerows(pick((*cells, "")) for cells in table.iter_cells())
 
 
 def _open_for_writing(path: Path) -> TextIO:
