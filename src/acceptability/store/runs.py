@@ -13,6 +13,7 @@ import csv
 import gzip
 import json
 import os
+import re
 import secrets
 import shutil
 import zlib
@@ -43,6 +44,9 @@ RunRow = Mapping[str, object]
 _COMPUTING_PACKAGES = ("torch", "transformers", "tokenizers")
 # Far above any suite, and below what fills the memory: a folder of a run may come from somebody else.
 _MAX_SUITE_BYTES = 1 << 30
+# Rows are written so many at a time: some 30 MB.
+_ROWS_AT_ONCE = 1 << 16
+_CSV_SPECIAL = re.compile('[",\r\n]')
 # What reading and unpacking raise if a file holds something else than a suite.
 _DAMAGE_ERRORS = (OSError, EOFError, zlib.error, ValueError, TypeError, KeyError, IndexError, AttributeError)
 
@@ -414,7 +418,8 @@ class UnitRows:
             start = 0
             for names, same in groupby(units.tags, key=tuple):
                 end = start + sum(1 for _ in same)
-                yield UnitTable(units, about, range(start, end), names)
+                for first in range(start, end, _ROWS_AT_ONCE):
+                    yield UnitTable(units, about, range(first, min(first + _ROWS_AT_ONCE, end)), names)
                 start = end
 
 
@@ -439,11 +444,12 @@ class UnitTable:
         """The names of the columns."""
         return [*self.about, "unit", *self.units.columns, *(f"tag/{tag}" for tag in self.tags)]
 
-    # Whole columns are joined to rows in C: a dictionary for each row would take several times as long.
-
     def iter_cells(self) -> Iterator[tuple[object, ...]]:
         """Yield the cells of each row."""
         return zip(*map(repeat, self.about.values()), self._ids, *self._numbers, *self._tag_columns, strict=False)
+
+    # Whole columns are written, and joined to rows by one template: a dictionary and a call of the JSON encoder, or of
+    # the CSV writer, for each row would take several times as long.
 
     def iter_json(self) -> Iterator[str]:
         """Yield each row as JSON."""
@@ -451,9 +457,20 @@ class UnitTable:
         fields += [f"{_to_json(name)}: ".replace("%", "%%") + "%s" for name in self.names[len(fields) :]]
         if not all(np.isfinite(column).all() for column in self.units.columns.values()):
             raise ValueError("a row of a result has a number that is not finite")
-        numbers = (map(float.__repr__, column) for column in self._numbers)
         texts = (map(encode_basestring, column) for column in (self._ids, *self._tag_columns))
-        return map(f"{{{', '.join(fields)}}}".__mod__, zip(next(texts), *numbers, *texts, strict=True))
+        return self._fill(f"{{{', '.join(fields)}}}", texts)
+
+    def iter_csv(self) -> Iterator[str]:
+        """Yield each row as a line of CSV."""
+        fields = [cell.replace("%", "%%") for cell in _quote_cells([str(value) for value in self.about.values()])]
+        fields += ["%s"] * (len(self.names) - len(fields))
+        texts = (_quote_cells(list(column)) for column in (self._ids, *self._tag_columns))
+        return self._fill(",".join(fields) + "\r\n", texts)
+
+    def _fill(self, template: str, texts: Iterator[Iterable[str]]) -> Iterator[str]:
+        """Yield a template with the cells of each row, given the columns of ids and tags as they are written."""
+        numbers = (map(float.__repr__, column) for column in self._numbers)
+        return map(template.__mod__, zip(next(texts), *numbers, *texts, strict=True))
 
     @property
     def _part(self) -> slice:
@@ -470,6 +487,14 @@ class UnitTable:
     @property
     def _tag_columns(self) -> Iterator[Iterator[str]]:
         return (map(itemgetter(tag), self.units.tags[self._part]) for tag in self.tags)
+
+
+def _quote_cells(cells: list[str]) -> list[str]:
+    """Return the cells of a column as CSV has them, which quotes commas, quotation marks and line ends."""
+    # Hardly any column has such a cell, which one search over all of them shows.
+    if not _CSV_SPECIAL.search("".join(cells)):
+        return cells
+    return ['"' + cell.replace('"', '""') + '"' if _CSV_SPECIAL.search(cell) else cell for cell in cells]
 
 
 def collect_unit_rows(results: Iterable[Result]) -> UnitRows:
@@ -515,7 +540,7 @@ def _write_csv_rows(out: TextIO, rows: Iterable[RunRow], names: list[str]) -> No
         return
     for table in rows.iter_tables():
         if table.names == names:
-            csv.writer(out).writerows(table.iter_cells())
+            out.write("".join(table.iter_csv()))
             continue
         # A column that rows lack is that of an empty cell, which every row has at its end.
         index_of = {name: index for index, name in enumerate(table.names)}
