@@ -182,6 +182,18 @@ def test_the_bootstrap_gives_the_values_of_a_plain_loop_over_the_same_draws(name
             np.testing.assert_allclose(stratum.jackknife(), left_out, rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("name", ["Pearson", "PBC", "PBC(scale='exp')", "PairCorrelation", "DeltaCorrelation"])
+def test_resamples_without_an_outlier_keep_their_digits(name: str) -> None:
+    """Beside an outlier, sums say little about how the other rows differ, which many resamples have alone."""
+    given = replace(SCORES, values={**{key: value - 1e4 for key, value in SCORES.values.items()}, "s0": -1e7})
+    measure = load_measure(name)
+    units = measure.units(SUITE, given)
+    how = UNITS_OF_RESAMPLING[0]
+    stratum, (resamples, kept) = build_stratum(measure, units, how), list_plain_draws(units, how)
+    plain = [evaluate_plainly(measure, units, rows) for rows in (*resamples, *kept)]
+    np.testing.assert_allclose([*stratum.resample(0), *stratum.jackknife()], plain, rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize("how", UNITS_OF_RESAMPLING, ids=lambda how: f"{how.by or 'row'}/{how.within}")
 @pytest.mark.parametrize("name", [*registry.names("measure"), *VARIANTS])
 def test_differences_are_those_of_a_plain_loop_over_the_same_draws(name: str, how: Bootstrap) -> None:

@@ -248,7 +248,7 @@ class _WeightedUnits:
         if self._moments:
             group_of_unit = np.empty(self._n, dtype=np.int64)
             group_of_unit[np.concatenate(groups)] = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
-            sums = np.stack([row.sum() - np.bincount(group_of_unit, row) for row in self._sums])
+            sums = np.stack([_sum_others(np.bincount(group_of_unit, row).astype(np.float64)) for row in self._sums])
             return self._combine(sums, lambda index: (group_of_unit != index).astype(np.float64))
         parts = _split(len(groups), len(self._units))
         return np.concatenate([self._evaluate_rows(_leave_out_weights(self._n, groups[part])) for part in parts])
@@ -314,6 +314,14 @@ def _sum_products(weights: Floats, sums: Floats) -> Floats:
     # By einsum and not by @: the threads of a BLAS product spend more on waiting for each other than it takes. One
     # column at a time is faster than all together. Many are constant, such as the number of rows of each unit.
     return np.stack([total * row[0] if (row == row[0]).all() else np.einsum("ku,u->k", weights, row) for row in sums])
+
+
+def _sum_others(values: Floats) -> Floats:
+    """Return the sum of all values but one, for each of them."""
+    # Those before it and those behind it: the sum of all less an outlier would have lost the digits of the others.
+    before = np.append(0.0, np.cumsum(values)[:-1])
+    behind = np.append(np.cumsum(values[::-1])[::-1][1:], 0.0)
+    return np.asarray(before + behind)
 
 
 def _leave_out_weights(n: int, groups: Sequence[UnitIndices]) -> Floats:
