@@ -762,7 +762,12 @@ class Scores:
 
     def of(self, ids: Iterable[str]) -> Floats:
         """Return the scores of several sentences, in the order of the ids."""
-        return np.array([self[sentence_id] for sentence_id in ids], dtype=np.float64)
+        ids = list(ids)
+        try:
+            return np.fromiter(map(self.values.__getitem__, ids), dtype=np.float64, count=len(ids))
+        # Raised again with an explanation, by the id without a score.
+        except KeyError:
+            return np.array([self[sentence_id] for sentence_id in ids], dtype=np.float64)
 
 
 def restrict_to_scored(suite: Suite, scores: Sequence[Scores]) -> Suite:
@@ -775,6 +780,8 @@ def restrict_to_scored(suite: Suite, scores: Sequence[Scores]) -> Suite:
     Suite('two', 1 sentences, 0 contrasts)
     """
     partial = [given for given in scores if given.partial]
+    if not partial:
+        return suite
     unscored = [sentence for sentence in suite.sentences if not all(given.has_score_of(sentence) for given in partial)]
     if not unscored:
         return suite
@@ -833,16 +840,42 @@ class Units:
     def __getitem__(self, column: str) -> Floats:
         return self.columns[column]
 
+    def encode_tag(self, tag: str) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+        """Return the values of a tag in alphabetical order, and the index of each row's value; -1 without the tag.
+
+        >>> Units(("a", "b", "c"), {}, ({"item": "2"}, {}, {"item": "1"})).encode_tag("item")
+        (('1', '2'), array([ 1, -1,  0]))
+        """
+        # Groups, sampling units and their counts all need it, and strings are slow to compare: encoded once.
+        if tag not in self._encoded_tags:
+            cells = [tags.get(tag) for tags in self.tags]
+            values = tuple(sorted({cell for cell in cells if cell is not None}))
+            index_of = {None: -1} | {value: index for index, value in enumerate(values)}
+            codes = np.fromiter(map(index_of.__getitem__, cells), dtype=np.int64, count=len(cells))
+            self._encoded_tags[tag] = values, codes
+        return self._encoded_tags[tag]
+
+    @cached_property
+    def _encoded_tags(self) -> dict[str, tuple[tuple[str, ...], NDArray[np.int64]]]:
+        return {}
+
     def take(self, rows: NDArray[np.int64]) -> Units:
         """Return only these rows, with their ids and tags."""
-        return replace(
+        indices = rows.tolist()
+        part = replace(
             self,
-            ids=tuple(self.ids[row] for row in rows),
+            ids=tuple(map(self.ids.__getitem__, indices)),
             columns={name: column[rows] for name, column in self.columns.items()},
-            tags=tuple(self.tags[row] for row in rows),
+            tags=tuple(map(self.tags.__getitem__, indices)),
             # What was fitted to all rows stays as it is: a part of them may be too small to be fitted by itself.
             refit=None,
         )
+        for tag, (values, codes) in self._encoded_tags.items():
+            kept, new_codes = np.unique(codes[rows], return_inverse=True)
+            # Without the -1 of rows that lack the tag, which comes first.
+            lacking = int(len(kept) > 0 and kept[0] < 0)
+            part._encoded_tags[tag] = tuple(values[code] for code in kept[lacking:].tolist()), new_codes - lacking
+        return part
 
     def take_columns(self, rows: NDArray[np.int64]) -> Units:
         """Return only the columns of these rows, which is all that a bootstrap resample needs."""
