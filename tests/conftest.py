@@ -6,11 +6,13 @@ import gc
 import os
 from collections import Counter, OrderedDict
 from collections.abc import Iterator
+from functools import cache
 from itertools import count
 from pathlib import Path
 from weakref import WeakValueDictionary
 
 import pytest
+import typer.testing
 from hypothesis import HealthCheck, settings
 
 from acceptability import suites
@@ -99,8 +101,8 @@ def own_models(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("acceptability.models._loaded_models", WeakValueDictionary())
 
 
-# Larger suites are few, and read by few tests; together, these take some hundred megabytes.
-MOST_ROWS, MOST_ROWS_TOGETHER = 40_000, 120_000
+# Larger suites are read by few tests; together, these take some hundred megabytes.
+MOST_ROWS, MOST_ROWS_TOGETHER = 110_000, 200_000
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -122,6 +124,14 @@ def shared_suites() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(suites, "_read_entry", read_entry)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shared_commands() -> Iterator[None]:
+    """The commands are built once, and not for each of hundreds of calls within this process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.testing, "_get_command", cache(typer.main.get_command))
         yield
 
 
