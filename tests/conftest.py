@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 from collections import Counter, OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -16,11 +16,12 @@ import typer.testing
 from hypothesis import HealthCheck, settings
 
 from acceptability import suites
+from acceptability.papers.park import park_suites
 from acceptability.paths import local_data_folder
 from acceptability.registry import find
 from acceptability.suites import catalog
 from acceptability.suites.catalog import CatalogEntry
-from acceptability.types import Suite
+from acceptability.types import Sentence, Suite
 
 ROOT = Path(__file__).resolve().parents[1]
 BESIDE = ROOT.parent / "shared" / "data"
@@ -126,8 +127,18 @@ def shared_suites() -> Iterator[None]:
             known.popitem(last=False)
         return suite
 
+    pair, paired = park_suites.pair_textbook_sentences, {}
+
+    def pair_sentences(sentences: Sequence[Sentence]) -> object:
+        key = tuple(map(repr, sentences))
+        if key not in paired:
+            paired[key] = pair(sentences)
+        return paired[key]
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(suites, "_read_entry", read_entry)
+        # Its own tests call it directly; the studies that need it take a second for each call.
+        patch.setattr(park_suites, "pair_textbook_sentences", pair_sentences)
         yield
 
 
