@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import count
@@ -15,13 +15,9 @@ import pytest
 import typer.testing
 from hypothesis import HealthCheck, settings
 
-from acceptability import suites
 from acceptability.papers.park import park_suites
 from acceptability.paths import local_data_folder
-from acceptability.registry import find
-from acceptability.suites import catalog
-from acceptability.suites.catalog import CatalogEntry
-from acceptability.types import Sentence, Suite
+from acceptability.types import Sentence
 
 ROOT = Path(__file__).resolve().parents[1]
 BESIDE = ROOT.parent / "shared" / "data"
@@ -91,11 +87,22 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     return (base / str(number) for number in count())
 
 
+@pytest.fixture(scope="session")
+def parsed_suites(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of parsed suites that all tests and the commands they start share; it is keyed by content."""
+    base = tmp_path_factory.getbasetemp()
+    # Workers of xdist have folders of their own below a common one.
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "parsed-suites"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
 @pytest.fixture(autouse=True)
-def own_home(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
-    """No test sees another's store, nor the user's."""
+def own_home(homes: Iterator[Path], parsed_suites: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """No test sees another's store, nor the user's; only suites are parsed once for all tests."""
     home = next(homes)
     home.mkdir()
+    (home / "parsed").symlink_to(parsed_suites)
     monkeypatch.setenv("ACCEPTABILITY_HOME", str(home))
     return home
 
@@ -106,27 +113,9 @@ def own_models(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("acceptability.models._loaded_models", WeakValueDictionary())
 
 
-# Larger suites are read by few tests; together, these take some hundred megabytes.
-MOST_ROWS, MOST_ROWS_TOGETHER = 110_000, 200_000
-
-
 @pytest.fixture(scope="session", autouse=True)
-def shared_suites() -> Iterator[None]:
-    """A suite whose files have not changed is parsed once for all tests in this process; nothing can change it."""
-    read = suites._read_entry
-    known: OrderedDict[object, Suite] = OrderedDict()
-
-    def read_entry(entry: CatalogEntry) -> Suite:
-        found = [catalog._find_file(entry, path) for path in entry.files]
-        states = [path and (path, path.stat().st_mtime_ns, path.stat().st_size) for path in found]
-        key = repr(entry), repr(states), find("reader", entry.reader)
-        suite = known.pop(key, None) or read(entry)
-        if len(suite.sentences) + len(suite.contrasts) <= MOST_ROWS and all(found):
-            known[key] = suite
-        while sum(len(each.sentences) + len(each.contrasts) for each in known.values()) > MOST_ROWS_TOGETHER:
-            known.popitem(last=False)
-        return suite
-
+def shared_pairs() -> Iterator[None]:
+    """Textbook sentences are paired once for all tests in this process."""
     pair, paired = park_suites.pair_textbook_sentences, {}
 
     def pair_sentences(sentences: Sequence[Sentence]) -> object:
@@ -136,7 +125,6 @@ def shared_suites() -> Iterator[None]:
         return paired[key]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(suites, "_read_entry", read_entry)
         # Its own tests call it directly; the studies that need it take a second for each call.
         patch.setattr(park_suites, "pair_textbook_sentences", pair_sentences)
         yield

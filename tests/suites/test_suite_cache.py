@@ -31,6 +31,12 @@ def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
     return caplog
 
 
+@pytest.fixture(autouse=True)
+def own_cache(own_home: Path) -> None:
+    """Other tests share a folder of parsed suites; each of these begins with none."""
+    (own_home / "parsed").unlink()
+
+
 def forbid(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
     for name in names:
         monkeypatch.setattr(suites, name, lambda *_, name=name, **__: pytest.fail(f"{name} was called"))
