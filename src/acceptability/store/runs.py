@@ -465,7 +465,7 @@ class UnitTable:
 
     def iter_csv(self) -> Iterator[str]:
         """Yield each row as a line of CSV."""
-        fields = [cell.replace("%", "%%") for cell in _quote_cells([str(value) for value in self.about.values()])]
+        fields = [cell.replace("%", "%%") for cell in _quote_cells(["" if value is None else str(value) for value in self.about.values()])]
         fields += ["%s"] * (len(self.names) - len(fields))
         texts = (_quote_cells(list(column)) for column in (self._ids, *self._tag_columns))
         return self._fill(",".join(fields) + "\r\n", texts)
