@@ -36,6 +36,28 @@ def test_a_run_is_saved_as_json_and_csv_and_listed(own_home: Path) -> None:
     assert results[0].signature in json.loads((run.folder / "run.json").read_text())["signatures"]
 
 
+def test_rows_with_different_tags_and_awkward_texts_are_saved_in_both_files(own_home: Path) -> None:
+    tags = ({"item": '1, "a"', "mark": "*"}, {"item": "2\n%s"}, {"item": "3"}, {"mark": "%", "item": "ä"})
+    units = Units(("a%d", 'b"', "c", "d"), {"gap": np.array([0.1, -2.0, 1e-300, 5])}, tags)
+    parts = [(units, {"suite": "50 %", "model": "m"}), (units.take(np.array([2])), {"suite": "other"})]
+    run = save_run("evaluate", "", [], UnitRows(parts), [])
+    expected = [
+        {**about, "unit": name, "gap": float(gap), **{f"tag/{tag}": value for tag, value in own.items()}}
+        for part, about in parts
+        for name, gap, own in zip(part.ids, part["gap"], part.tags, strict=True)
+    ]
+    assert list(UnitRows(parts)) == expected
+    assert json.loads((run.folder / "units.json").read_text()) == expected
+    with (run.folder / "units.csv").open(newline="", encoding="utf-8") as opened:
+        read = list(csv.DictReader(opened))
+    assert list(read[0]) == ["suite", "model", "unit", "gap", "tag/item", "tag/mark"]
+    assert [{name: cell for name, cell in row.items() if cell} for row in read] == [
+        {name: str(cell) for name, cell in row.items()} for row in expected
+    ]
+    with pytest.raises(ValueError, match="not finite"):
+        save_run("evaluate", "", [], UnitRows([(Units(("a",), {"gap": np.array([np.nan])}, ({},)), {})]), [])
+
+
 def test_a_run_records_what_computed_its_results(own_home: Path, monkeypatch) -> None:
     run = save_run("score", "", [], [], [])
     recorded = json.loads((run.folder / "run.json").read_text())["environment"]

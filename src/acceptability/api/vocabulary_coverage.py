@@ -198,4 +198,6 @@ def is_decided_by_unknown_words(words: WordsById, first: str, second: str) -> bo
     Words that are unknown in both sentences get about the same; a word that is unknown in one of them is compared with
     words that the model knows, and nothing in its training says how.
     """
-    return sorted(words.get(first, ())) != sorted(words.get(second, ()))
+    first_words, second_words = words.get(first, ()), words.get(second, ())
+    # Most sentences have the same words, or none: these need not be sorted.
+    return first_words != second_words and sorted(first_words) != sorted(second_words)

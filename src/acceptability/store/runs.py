@@ -13,6 +13,7 @@ import csv
 import gzip
 import json
 import os
+import re
 import secrets
 import shutil
 import zlib
@@ -21,9 +22,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
-from itertools import groupby, islice
+from itertools import groupby, repeat
+from json.encoder import encode_basestring
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TextIO
+
+import numpy as np
 
 from acceptability import __version__
 from acceptability.errors import AcceptabilityError, StoreError, SuiteError
@@ -36,15 +41,13 @@ from acceptability.types import Contrast, Result, Sentence, Suite, Tags, Units, 
 
 RunRow = Mapping[str, object]
 
-# Made once: ``json.dumps`` makes an encoder for every call that has options.
-_ROW_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
-
 # The packages whose versions can change a score in the last digits, or more.
 _COMPUTING_PACKAGES = ("torch", "transformers", "tokenizers")
-# Enough to make the cost of a table small, and few enough for the memory.
-_ROWS_AT_ONCE = 10_000
 # Far above any suite, and below what fills the memory: a folder of a run may come from somebody else.
 _MAX_SUITE_BYTES = 1 << 30
+# Rows are written so many at a time: some 30 MB.
+_ROWS_AT_ONCE = 1 << 16
+_CSV_SPECIAL = re.compile('[",\r\n]')
 # What reading and unpacking raise if a file holds something else than a suite.
 _DAMAGE_ERRORS = (OSError, EOFError, zlib.error, ValueError, TypeError, KeyError, IndexError, AttributeError)
 
@@ -408,28 +411,93 @@ class UnitRows:
 
     def __iter__(self) -> Iterator[RunRow]:
         """Yield the record of each row."""
-        for units, about in self.parts:
-            for row_index, name in enumerate(units.ids):
-                columns = {column: float(values[row_index]) for column, values in units.columns.items()}
-                yield {
-                    **about,
-                    "unit": name,
-                    **columns,
-                    **{f"tag/{tag}": value for tag, value in units.tags[row_index].items()},
-                }
+        for table in self.iter_tables():
+            for cells in table.iter_cells():
+                yield dict(zip(table.names, cells, strict=True))
 
-    def iter_tables(self) -> Iterator[dict[str, list[Any]]]:
-        """Yield the same records as tables, each with the cells of some thousand rows by column."""
+    def iter_tables(self) -> Iterator[UnitTable]:
+        """Yield consecutive rows that have the same columns."""
         for units, about in self.parts:
-            for tag_names, group in groupby(range(len(units.ids)), key=lambda row: tuple(units.tags[row])):
-                rows = list(group)
-                for start in range(rows[0], rows[-1] + 1, _ROWS_AT_ONCE):
-                    chosen = slice(start, min(start + _ROWS_AT_ONCE, rows[-1] + 1))
-                    count = chosen.stop - chosen.start
-                    columns = {name: values[chosen].astype(float).tolist() for name, values in units.columns.items()}
-                    tags = {f"tag/{tag}": [own[tag] for own in units.tags[chosen]] for tag in tag_names}
-                    constants = {name: [value] * count for name, value in about.items()}
-                    yield {**constants, "unit": list(units.ids[chosen]), **columns, **tags}
+            start = 0
+            for names, same in groupby(units.tags, key=tuple):
+                end = start + sum(1 for _ in same)
+                for first in range(start, end, _ROWS_AT_ONCE):
+                    yield UnitTable(units, about, range(first, min(first + _ROWS_AT_ONCE, end)), names)
+                start = end
+
+
+@dataclass(frozen=True, eq=False)
+class UnitTable:
+    """Consecutive rows of a result that have the same tags, column by column.
+
+    Args:
+        units: The rows of the result.
+        about: The columns that are the same in all rows.
+        rows: The rows of the table.
+        tags: The names of their tags.
+    """
+
+    units: Units
+    about: RunRow
+    rows: range
+    tags: tuple[str, ...]
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        return [*self.about, "unit", *self.units.columns, *(f"tag/{tag}" for tag in self.tags)]
+
+    def iter_cells(self) -> Iterator[tuple[object, ...]]:
+        """Yield the cells of each row."""
+        return zip(*map(repeat, self.about.values()), self._ids, *self._numbers, *self._tag_columns, strict=False)
+
+    # Whole columns are written, and joined to rows by one template: a dictionary and a call of the JSON encoder, or of
+    # the CSV writer, for each row would take several times as long.
+
+    def iter_json(self) -> Iterator[str]:
+        """Yield each row as JSON."""
+        fields = [f"{_to_json(name)}: {_to_json(value)}".replace("%", "%%") for name, value in self.about.items()]
+        fields += [f"{_to_json(name)}: ".replace("%", "%%") + "%s" for name in self.names[len(fields) :]]
+        if not all(np.isfinite(column).all() for column in self.units.columns.values()):
+            raise ValueError("a row of a result has a number that is not finite")
+        texts = (map(encode_basestring, column) for column in (self._ids, *self._tag_columns))
+        return self._fill(f"{{{', '.join(fields)}}}", texts)
+
+    def iter_csv(self) -> Iterator[str]:
+        """Yield each row as a line of CSV."""
+        fields = [cell.replace("%", "%%") for cell in _quote_cells([str(value) for value in self.about.values()])]
+        fields += ["%s"] * (len(self.names) - len(fields))
+        texts = (_quote_cells(list(column)) for column in (self._ids, *self._tag_columns))
+        return self._fill(",".join(fields) + "\r\n", texts)
+
+    def _fill(self, template: str, texts: Iterator[Iterable[str]]) -> Iterator[str]:
+        """Yield a template with the cells of each row, given the columns of ids and tags as they are written."""
+        numbers = (map(float.__repr__, column) for column in self._numbers)
+        return map(template.__mod__, zip(next(texts), *numbers, *texts, strict=True))
+
+    @property
+    def _part(self) -> slice:
+        return slice(self.rows.start, self.rows.stop)
+
+    @property
+    def _ids(self) -> Sequence[str]:
+        return self.units.ids[self._part]
+
+    @property
+    def _numbers(self) -> list[list[float]]:
+        return [column[self._part].astype(np.float64).tolist() for column in self.units.columns.values()]
+
+    @property
+    def _tag_columns(self) -> Iterator[Iterator[str]]:
+        return (map(itemgetter(tag), self.units.tags[self._part]) for tag in self.tags)
+
+
+def _quote_cells(cells: list[str]) -> list[str]:
+    """Return the cells of a column as CSV has them, which quotes commas, quotation marks and line ends."""
+    # Hardly any column has such a cell, which one search over all of them shows.
+    if not _CSV_SPECIAL.search("".join(cells)):
+        return cells
+    return ['"' + cell.replace('"', '""') + '"' if _CSV_SPECIAL.search(cell) else cell for cell in cells]
 
 
 def collect_unit_rows(results: Iterable[Result]) -> UnitRows:
@@ -451,51 +519,36 @@ def _write_rows(path: Path, rows: Iterable[RunRow]) -> None:
     names: dict[str, None] = {}
     with _open_for_writing(path.with_suffix(".json")) as out:
         out.write("[")
-        is_first = True
-        for table in _iter_tables(rows):
-            names.update(dict.fromkeys(table))
-            out.write(("" if is_first else ",\n") + ",\n".join(_to_json_rows(table)))
-            is_first = False
+        for number, (row_names, text) in enumerate(_iter_json(rows)):
+            names.update(dict.fromkeys(row_names))
+            out.write((",\n" if number else "") + text)
         out.write("]\n")
     with _open_for_writing(path.with_suffix(".csv")) as out:
-        writer = csv.writer(out)
-        writer.writerow(names)
-        for table in _iter_tables(rows):
-            count = len(next(iter(table.values()), ()))
-            writer.writerows(zip(*(table.get(name, [""] * count) for name in names), strict=True))
+        csv.writer(out).writerow(names)
+        _write_csv_rows(out, rows, list(names))
 
 
-def _iter_tables(rows: Iterable[RunRow]) -> Iterator[dict[str, list[Any]]]:
-    """Yield rows as tables of some thousand rows that have the same columns."""
+def _iter_json(rows: Iterable[RunRow]) -> Iterator[tuple[Iterable[str], str]]:
+    """Yield rows as JSON with the names of their columns; rows that have the same columns are joined by newlines."""
     if isinstance(rows, UnitRows):
-        yield from rows.iter_tables()
+        for table in rows.iter_tables():
+            yield table.names, ",\n".join(table.iter_json())
+    else:
+        yield from ((row, _to_json(row)) for row in rows)
+
+
+def _write_csv_rows(out: TextIO, rows: Iterable[RunRow], names: list[str]) -> None:
+    if not isinstance(rows, UnitRows):
+        csv.DictWriter(out, names, restval="").writerows(rows)
         return
-    for names, group in groupby(rows, key=tuple):
-        while table := list(islice(group, _ROWS_AT_ONCE)):
-            yield {name: [row[name] for row in table] for name in names}
-
-
-def _to_json_rows(table: Mapping[str, Sequence[Any]]) -> Iterator[str]:
-    """Return each row of a table as JSON, as if each were encoded by itself.
-
-    >>> list(_to_json_rows({"unit": ["a", "b"], "correct": [1.0, 0.0], "tag/item": ["1", "1"]}))
-    ['{"unit": "a", "correct": 1.0, "tag/item": "1"}', '{"unit": "b", "correct": 0.0, "tag/item": "1"}']
-    """
-    # Distinct cells are encoded once, and rows are put together as texts: most columns repeat a few values, and a call
-    # of the encoder for every row would take several times as long.
-    template = "{" + ", ".join(_to_json(name).replace("%", "%%") + ": %s" for name in table) + "}"
-    return map(template.__mod__, zip(*map(_encode_cells, table.values()), strict=True))
-
-
-def _encode_cells(cells: Sequence[Any]) -> list[str]:
-    """Return the JSON of each cell."""
-    if all(type(cell) is str for cell in cells):
-        encoded = {cell: _ROW_ENCODER.encode(cell) for cell in dict.fromkeys(cells)}
-        return [encoded[cell] for cell in cells]
-    # As one list of numbers, which is split where no number has a comma.
-    if all(type(cell) is float for cell in cells):
-        return _ROW_ENCODER.encode(cells)[1:-1].split(", ")
-    return list(map(_ROW_ENCODER.encode, cells))
+    for table in rows.iter_tables():
+        if table.names == names:
+            out.write("".join(table.iter_csv()))
+            continue
+        # A column that rows lack is that of an empty cell, which every row has at its end.
+        index_of = {name: index for index, name in enumerate(table.names)}
+        pick = itemgetter(*(index_of.get(name, -1) for name in names))
+        csv.writer(out).writerows(pick((*cells, "")) for cells in table.iter_cells())
 
 
 def _open_for_writing(path: Path) -> TextIO:
