@@ -26,8 +26,8 @@ from unittest import mock
 
 from acceptability import load_model, load_suite, score
 from acceptability.api import scoring
-from acceptability.columns import IndexedOutputs
 from acceptability.engine import local
+from acceptability.outputs import IndexedOutputs
 from acceptability.types import Query, Suite, TokenScores
 from bench import rates
 from bench.contenders import ROOT
