@@ -25,7 +25,7 @@ ROOM_ORDER = [
     {"errors"},
     {"paths", "specs", "timings"},
     {"registry", "types"},
-    {"columns", "protocols", "text"},
+    {"outputs", "protocols", "text"},
     {"generate", "measures", "models", "reductions", "stats"},
     {"engine", "suites"},
     {"people", "store"},

@@ -32,8 +32,8 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from acceptability.columns import TokenColumns
 from acceptability.errors import MissingExtra, ScoreError, SuiteError, shorten
+from acceptability.outputs import TokenColumns
 from acceptability.protocols import Reduction
 from acceptability.specs import fingerprint, format_spec
 from acceptability.text.io import parse_number, read_lines
@@ -391,7 +391,7 @@ def _mean_of_lowest(ratios: Floats, quarters: int) -> float:
 def reduce_outputs(reduction: Reduction, outputs: Sequence[ModelOutput]) -> Floats:
     """Return the score of each output, for reductions of sums without making an object for any.
 
-    >>> from acceptability.columns import make_columns
+    >>> from acceptability.outputs import make_columns
     >>> output = TokenScores("a b", ("a", "b"), ((0, 1), (2, 3)), np.array([-1, -3], dtype=np.float32))
     >>> reduce_outputs(LP(), make_columns([output, output])).tolist()
     [-4.0, -4.0]

@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 
 from acceptability import __version__, registry
 from acceptability.api.vocabulary_coverage import UnknownWordCounter, is_decided_by_unknown_words, mark_unknown_tokens
-from acceptability.columns import IndexedOutputs, index_outputs
 from acceptability.engine import load_engine
 from acceptability.errors import (
     ModelError,
@@ -37,6 +36,7 @@ from acceptability.errors import (
     warn_of_former_name,
 )
 from acceptability.models import load_model, set_spec_dtype
+from acceptability.outputs import IndexedOutputs, index_outputs
 from acceptability.protocols import Engine, Model, Reduction, complete_model
 from acceptability.reductions import LP, LogOdds, find_unigram_reduction, reduce_outputs
 from acceptability.specs import build_signature

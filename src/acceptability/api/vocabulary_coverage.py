@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from acceptability.api.remarks import remark_on_characters, remark_on_unknown_words
-from acceptability.columns import SPELLED, UNKNOWN, UNSAID, IndexedOutputs, Ints, TokenColumns
+from acceptability.outputs import SPELLED, UNKNOWN, UNSAID, IndexedOutputs, Ints, TokenColumns
 from acceptability.protocols import Model
 from acceptability.types import ModelOutput, Scores, Suite, TokenScores, Units
 

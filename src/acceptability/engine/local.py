@@ -19,9 +19,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from acceptability.columns import EncodedColumns, IndexedOutputs
 from acceptability.engine.plan import batch_by_length, batch_by_prefix, batch_by_size, group_duplicates
 from acceptability.errors import OutOfMemory, QueryError
+from acceptability.outputs import EncodedColumns, IndexedOutputs
 from acceptability.protocols import EncodedQuery, Model
 from acceptability.timings import time_stage
 from acceptability.types import ModelOutput, Query

@@ -29,8 +29,8 @@ from typing import BinaryIO, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from acceptability.columns import SPELLED, UNSAID, TokenColumns, make_columns
 from acceptability.errors import StoreError
+from acceptability.outputs import SPELLED, UNSAID, TokenColumns, make_columns
 from acceptability.types import LabelScores, ModelOutput, TokenScores
 
 VERSION = 4

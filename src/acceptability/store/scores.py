@@ -26,9 +26,9 @@ from types import TracebackType
 import numpy as np
 from numpy.typing import NDArray
 
-from acceptability.columns import IndexedOutputs, TextView
 from acceptability.errors import AcceptabilityError, SpecError, StoreError
 from acceptability.models import load_model
+from acceptability.outputs import IndexedOutputs, TextView
 from acceptability.paths import home_folder
 from acceptability.specs import build_signature, parse_model_spec, parse_signature, to_current_kind, to_stored_kind
 from acceptability.store.database import (

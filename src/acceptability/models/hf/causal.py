@@ -28,7 +28,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from acceptability.columns import UNKNOWN, TokenColumns
 from acceptability.errors import ModelError, QueryError
 from acceptability.models.files import get_cached_fact, locked_cached_property, validate_bool, validate_choice
 from acceptability.models.hf.loading import (
@@ -43,6 +42,7 @@ from acceptability.models.hf.loading import (
     to_query_span,
     validate_dtype,
 )
+from acceptability.outputs import UNKNOWN, TokenColumns
 from acceptability.protocols import Model
 from acceptability.specs import format_spec
 from acceptability.types import Query, Span, TokenScores

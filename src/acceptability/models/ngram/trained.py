@@ -22,8 +22,6 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from acceptability.columns import SPELLED, Ints, TokenColumns, expand_ranges
-from acceptability.columns import UNKNOWN as UNKNOWN_FLAG
 from acceptability.errors import ModelError, QueryError
 from acceptability.models.files import hash_files, resolve_folder_version
 from acceptability.models.ngram.word_columns import WordColumns, join_word_columns, split_texts
@@ -34,6 +32,8 @@ from acceptability.models.unknown_words import (
     fit_spelling,
     refuse_unknown_words,
 )
+from acceptability.outputs import SPELLED, Ints, TokenColumns, expand_ranges
+from acceptability.outputs import UNKNOWN as UNKNOWN_FLAG
 from acceptability.protocols import Model
 from acceptability.specs import format_spec
 from acceptability.text.words import (

@@ -14,7 +14,7 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-from acceptability.columns import EncodedColumns, Ints, expand_ranges
+from acceptability.outputs import EncodedColumns, Ints, expand_ranges
 from acceptability.text.words import Vocabulary
 from acceptability.types import Query
 

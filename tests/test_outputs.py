@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acceptability.api.vocabulary_coverage import UnknownWordCounter, mark_unknown_tokens
-from acceptability.columns import IndexedOutputs, TextView, TokenColumns, index_outputs, make_columns
 from acceptability.errors import ScoreError
 from acceptability.models import load_model
+from acceptability.outputs import IndexedOutputs, TextView, TokenColumns, index_outputs, make_columns
 from acceptability.reductions import LP, SLOR, MeanLP, PenLP, reduce_outputs
 from acceptability.store.database import decode_rows, encode_block
 from acceptability.types import LabelScores, ModelOutput, Sentence, Suite, TokenScores
