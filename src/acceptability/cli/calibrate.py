@@ -10,19 +10,25 @@ import typer
 from acceptability.api.recalibration import BINS, Calibration, calibrate
 from acceptability.cli.console import (
     AddressOption,
+    Display,
     EngineOption,
     JsonOption,
     load_cli_engine,
     print_json,
-    print_message,
-    print_rows,
+    print_notes,
+    print_signatures,
+    print_table,
     record_run,
     show_progress,
+    with_display,
 )
+from acceptability.report.display_names import NumberFormat
+from acceptability.report.text_table import make_table
 from acceptability.store.runs import RunInputs, SuiteInput
 from acceptability.suites import load_suite
 
 
+@with_display
 def command(
     model: Annotated[str, typer.Option("--model", "-m", help="A classifier: classifier:DIR.")],
     on: Annotated[
@@ -42,6 +48,8 @@ def command(
     engine: EngineOption = "local",
     address: AddressOption = None,
     as_json: JsonOption = False,
+    *,
+    display: Display,
 ) -> None:
     """Measure the calibration of a classifier, before and after its probabilities are recalibrated."""
     runner = load_cli_engine(engine, address)
@@ -53,49 +61,45 @@ def command(
     if as_json:
         print_json(calibration.to_dict())
     else:
-        print_rows(["", "before", "after"], list(_iter_error_rows(calibration)))
-        print_rows(
-            ["when", "probability", "n", "expected", "observed", "95% interval"], list(_iter_bin_rows(calibration))
+        header = ["when", "probability", "n", "expected", "observed", "95 % interval"]
+        print_table(
+            make_table(["error", "before", "after"], list(_iter_error_rows(calibration, display.style))),
+            make_table(header, list(_iter_bin_rows(calibration, display.style)), keys=2),
         )
-    for line in _describe(calibration):
-        print_message(line)
+    print_notes(_describe(calibration))
+    print_signatures([calibration.signature], display)
     given = [SuiteInput(suite, name) for suite, name in ((measured, on), (fitted_on, fit)) if suite and name]
     record_run("calibrate", list(calibration.rows()), [calibration.signature], inputs=RunInputs(given, [model]))
 
 
-def _iter_error_rows(calibration: Calibration) -> Iterator[dict[str, object]]:
+def _iter_error_rows(calibration: Calibration, style: NumberFormat) -> Iterator[list[str]]:
+    decimals = NumberFormat(style.digits)
     names = {
         "ece_width": "ECE, bins of equal width",
         "ece_mass": "ECE, bins of equal mass",
         "brier": "Brier score",
     }
+    both = calibration.before, calibration.after
     for name, title in names.items():
-        yield {
-            "": title,
-            "before": f"{getattr(calibration.before, name):.4f}",
-            "after": f"{getattr(calibration.after, name):.4f}",
-        }
-    errors = calibration.before.debiased, calibration.after.debiased
-    title = "RMS calibration error, debiased"
-    before, after = errors
-    yield {"": title, "before": f"{before.value:.4f}", "after": f"{after.value:.4f}"}
-    ends = [f"{error.low:.4f} … {error.high:.4f}" for error in errors]
-    yield {"": "  its 95 % interval", "before": ends[0], "after": ends[1]}
+        yield [title, *(decimals.number(getattr(errors, name)) for errors in both)]
+    yield ["RMS calibration error, debiased", *(decimals.number(errors.debiased.value) for errors in both)]
+    intervals = (decimals.interval(errors.debiased.low, errors.debiased.high) for errors in both)
+    yield ["  its 95 % interval", *intervals]
 
 
-def _iter_bin_rows(calibration: Calibration) -> Iterator[dict[str, object]]:
+def _iter_bin_rows(calibration: Calibration, style: NumberFormat) -> Iterator[list[object]]:
     """Yield the rows of the reliability table: bins of equal width, before and after."""
     # Both tables have the same bins, but other sentences in them: recalibration moves probabilities.
     for when, table in (("before", calibration.before.width), ("after", calibration.after.width)):
         for reliability_bin in table:
-            yield {
-                "when": when,
-                "probability": f"{reliability_bin.low:.2f} to {reliability_bin.high:.2f}",
-                "n": reliability_bin.n,
-                "expected": f"{reliability_bin.expected:.3f}",
-                "observed": f"{reliability_bin.observed:.3f}",
-                "95% interval": f"{reliability_bin.observed_low:.3f} to {reliability_bin.observed_high:.3f}",
-            }
+            yield [
+                when,
+                f"{reliability_bin.low:.2f} to {reliability_bin.high:.2f}",
+                reliability_bin.n,
+                style.number(reliability_bin.expected),
+                style.number(reliability_bin.observed),
+                style.interval(reliability_bin.observed_low, reliability_bin.observed_high),
+            ]
 
 
 def _describe(calibration: Calibration) -> Iterator[str]:
@@ -110,4 +114,3 @@ def _describe(calibration: Calibration) -> Iterator[str]:
     error = calibration.before.debiased
     yield f"RMS calibration error: {error.method}, {error.resamples:,} resamples; intervals of shares: Wilson"
     yield from calibration.notes
-    yield calibration.signature

@@ -13,6 +13,7 @@ from acceptability.api.significance.equivalence import ModelEquivalence, equival
 from acceptability.cli.compare import OptionalModelsOption, ScoreColumnsOption, ScoreFilesOption
 from acceptability.cli.console import (
     AddressOption,
+    Display,
     EngineOption,
     JsonOption,
     MeasuresOption,
@@ -31,18 +32,22 @@ from acceptability.cli.console import (
     make_bootstrap,
     make_suite_input,
     print_json,
-    print_message,
+    print_notes,
+    print_signatures,
     print_table,
     read_columns,
     read_where,
     record_run,
     show_progress,
+    with_display,
 )
+from acceptability.report.display_names import name_measure
 from acceptability.report.terminal import build_equivalence_table, describe_test
 from acceptability.stats.effects.equivalence_tests import check_margin
 from acceptability.store.runs import RunInputs
 
 
+@with_display
 def command(
     suite: SuiteArgument,
     margin: Annotated[
@@ -68,6 +73,8 @@ def command(
     engine: EngineOption = "local",
     address: AddressOption = None,
     as_json: JsonOption = False,
+    *,
+    display: Display,
 ) -> None:
     """Test whether the first model is equivalent to each of the others, up to a margin (TOST)."""
     check_margin(margin, alpha)
@@ -87,16 +94,15 @@ def command(
     if as_json:
         print_json(rows)
     else:
-        _print_tests(tests)
+        _print_tests(tests, display)
     inputs = RunInputs([make_suite_input(whole, suite, columns)], model or (), sources.files, sources.columns)
     record_run("equivalence", rows, [test.signature for test in tests], inputs=inputs)
 
 
-def _print_tests(tests: Sequence[ModelEquivalence]) -> None:
-    print_table(build_equivalence_table(tests))
-    lines = [f"{test.measure}: {test.reason}" for test in tests if test.reason]
-    lines += [f"{test.measure}: {describe_test(test)}" for test in tests if test.method]
-    lines += [f"{test.measure}: {note}" for test in tests for note in test.notes]
-    lines += [test.signature for test in tests]
-    for line in dict.fromkeys(lines):
-        print_message(line)
+def _print_tests(tests: Sequence[ModelEquivalence], display: Display) -> None:
+    print_table(build_equivalence_table(tests, display.style))
+    lines = [f"{name_measure(test.measure)}: {test.reason}" for test in tests if test.reason]
+    lines += [f"{name_measure(test.measure)}: {describe_test(test)}" for test in tests if test.method]
+    lines += [f"{name_measure(test.measure)}: {note}" for test in tests for note in test.notes]
+    print_notes(lines)
+    print_signatures((test.signature for test in tests), display)

@@ -12,6 +12,7 @@ from acceptability.api.evaluation import evaluate_suites, measure_file
 from acceptability.cli.console import (
     AddressOption,
     ByOption,
+    Display,
     DtypeOption,
     EngineOption,
     IntervalOption,
@@ -34,20 +35,23 @@ from acceptability.cli.console import (
     make_bootstrap,
     make_suite_input,
     print_json,
-    print_message,
+    print_notes,
+    print_signatures,
     print_table,
     read_columns,
     read_where,
     record_run,
     show_progress,
+    with_display,
 )
 from acceptability.cli.report import ReportFileOption, check_report, write_run_report
 from acceptability.models import set_spec_dtype
-from acceptability.report.terminal import build_result_table, collect_footnotes
+from acceptability.report.terminal import build_result_tables, collect_footnotes
 from acceptability.store.runs import RunInputs, collect_unit_rows
 from acceptability.types import Result
 
 
+@with_display
 def command(
     suites: Annotated[list[str], typer.Argument(help="Suites of the catalog, files, or hf:OWNER/NAME.")],
     model: ModelsOption,
@@ -67,6 +71,8 @@ def command(
     unit: UnitOption = None,
     report: ReportFileOption = None,
     as_json: JsonOption = False,
+    *,
+    display: Display,
 ) -> None:
     """Evaluate models on suites: the values of measures, with confidence intervals."""
     check_report(report)
@@ -84,7 +90,7 @@ def command(
             engine=runner,
             progress=progress,
         )
-    print_results(results, as_json)
+    print_results(results, as_json, display)
     rows, signatures = [result.row() for result in results], [result.signature for result in results]
     # Saved before the report is written, so that a failing report loses no results.
     inputs = RunInputs(
@@ -94,6 +100,7 @@ def command(
     write_run_report(report, run, loaded)
 
 
+@with_display
 def measure_command(
     suite: SuiteArgument,
     scores: Annotated[Path, typer.Option("--scores", help="A CSV, TSV or JSONL file with sentence_id and score.")],
@@ -118,6 +125,8 @@ def measure_command(
     seed: SeedOption = 0,
     interval: IntervalOption = "auto",
     as_json: JsonOption = False,
+    *,
+    display: Display,
 ) -> None:
     """Measure scores from a file on a suite; no model is run."""
     loaded = load_cli_suite(suite, suite_columns, unit=unit)
@@ -132,17 +141,18 @@ def measure_command(
         partial=partial,
         where=read_where(where),
     )
-    print_results(results, as_json)
+    print_results(results, as_json, display)
     inputs = RunInputs([make_suite_input(loaded, suite, suite_columns)], files=[scores], columns=score_columns)
     rows, signatures = [result.row() for result in results], [result.signature for result in results]
     record_run("measure", rows, signatures, collect_unit_rows(results), inputs)
 
 
-def print_results(results: Sequence[Result], as_json: bool) -> None:
-    """Print results as JSON, or as a table with notes and signatures below it."""
+def print_results(results: Sequence[Result], as_json: bool, display: Display) -> None:
+    """Print results as JSON, or as tables with notes below them."""
     if as_json:
         print_json([result.row() for result in results])
         return
-    print_table(build_result_table(results))
-    for note in collect_footnotes(results):
-        print_message(note)
+    print_table(*build_result_tables(results, display.style))
+    print_notes(collect_footnotes(results))
+    # Those of groups differ from that of the whole only in the group.
+    print_signatures((result.signature for result in results if not result.group), display)
