@@ -699,21 +699,26 @@ def _recompute_scores(recomputation: Recomputation, fields: Fields) -> list[Row]
     return [{**row, "signature": scored.signature} for row in scored.rows]
 
 
-def sign_judgements(sentences: Sequence[str], model: str, reduce: str | None = None) -> str:
+def sign_judgements(sentences: Sequence[str], model: str, reduce: str | None = None, context: str = "") -> str:
     """Return the signature of the scores of some sentences, which has the sentences themselves in it.
 
     Args:
         sentences: The sentences that were judged.
         model: The spec of the model that judged them.
         reduce: The reduction, if it was not the default.
+        context: The text before each sentence.
 
     >>> sign_judgements(["Cats sleep."], "uniform").partition("|acceptability")[0]
     'judge|sentences:["Cats sleep."]|model:uniform(vocabulary=50000).lp()|n:1'
     """
-    suite = Suite("judge", tuple(Sentence(str(number), text) for number, text in enumerate(sentences, start=1)))
+    tags = {"context": context} if context else {}
+    suite = Suite(
+        "judge", tuple(Sentence(str(number), text, tags=tags) for number, text in enumerate(sentences, start=1))
+    )
     # Nothing is scored again: the outputs for the same texts have just been stored.
     fields = {
         "sentences": json.dumps(list(sentences), ensure_ascii=False),
+        **({"context": json.dumps(context, ensure_ascii=False)} if context else {}),
         "model": score(suite, model, reduce).signature,
         "n": str(len(sentences)),
         "acceptability": __version__,
@@ -724,13 +729,14 @@ def sign_judgements(sentences: Sequence[str], model: str, reduce: str | None = N
 def _recompute_judgements(recomputation: Recomputation, fields: Fields) -> list[Row]:
     try:
         sentences = json.loads(fields["sentences"])
+        context = json.loads(fields.get("context", '""'))
     except (ValueError, RecursionError) as error:
         raise SpecError(f"cannot read the sentences of the signature: {error}") from error
-    if not isinstance(sentences, list) or not all(isinstance(sentence, str) for sentence in sentences):
+    if not isinstance(sentences, list) or not all(isinstance(text, str) for text in (*sentences, context)):
         raise SpecError("the sentences of the signature are no list of texts")
     model, reduction, _ = recomputation.split_source(fields["model"])
     spec, reduce = recomputation.find_model(model), recomputation.find_reduction(reduction)
-    judgements = judge(sentences, spec, reduce, progress=recomputation.materials.progress)
+    judgements = judge(sentences, spec, reduce, context=context, progress=recomputation.materials.progress)
     return [judgement.row() for judgement in judgements]
 
 

@@ -186,7 +186,12 @@ class Judgement:
 
 
 def judge(
-    sentences: Sequence[str], model: str | Model, reduce: str | None = None, *, progress: ProgressCallback | None = None
+    sentences: Sequence[str],
+    model: str | Model,
+    reduce: str | None = None,
+    *,
+    context: str = "",
+    progress: ProgressCallback | None = None,
 ) -> list[Judgement]:
     """Return the score of each sentence, with the model's output.
 
@@ -194,13 +199,18 @@ def judge(
         sentences: Plain texts; outputs are stored under the text, as for suites.
         model: A model or its spec.
         reduce: The reduction; by default ``lp`` for a language model and ``log_odds`` for a classifier.
+        context: A text before each sentence, which the model reads and does not score.
+        progress: Called with the model's name, the number of finished queries, and the number of all queries.
 
     >>> first, second = judge(["Cats sleep.", "Cats sleep sleep."], "uniform")
     >>> first.score > second.score
     True
     """
     check_list("sentences", sentences)
-    suite = Suite("judge", tuple(Sentence(str(number), text) for number, text in enumerate(sentences, start=1)))
+    tags = {"context": context} if context else {}
+    suite = Suite(
+        "judge", tuple(Sentence(str(number), text, tags=tags) for number, text in enumerate(sentences, start=1))
+    )
     reducer = load_reduction(reduce) if reduce else None
     name, loaded = as_model(model)
     judgements = [

@@ -14,6 +14,7 @@ from typing import Any
 import typer
 
 from acceptability import __version__
+from acceptability.cli.completion import complete_from_environment
 from acceptability.cli.console import fail
 from acceptability.errors import AcceptabilityError, escape_control_chars
 
@@ -22,7 +23,7 @@ _log = logging.getLogger(__name__)
 # The commands in the groups and in the order of the help, each with an example.
 _PANELS: dict[str, dict[str, str]] = {
     "Score and evaluate": {
-        "score": "acceptability score starter trigram --words",
+        "score": "acceptability score starter --model trigram --words",
         "evaluate": "acceptability evaluate starter -m trigram --by phenomenon",
         "measure": "acceptability measure starter --scores mine.csv",
         "judge": 'acceptability judge "The boys were late." "The boys was late."',
@@ -48,8 +49,8 @@ _PANELS: dict[str, dict[str, str]] = {
     "Train": {
         "train": "acceptability train ngram --corpus corpus.txt --out model --set order=3",
         "restarts": "acceptability restarts cbow --data cola/train --on cola/in_domain_dev --out runs",
-        "perplexity": "acceptability perplexity ngram:model --corpus held-out.txt",
-        "calibrate": "acceptability calibrate -m classifier:FOLDER --on cola/in_domain_dev",
+        "perplexity": "acceptability perplexity --model ngram:model --corpus held-out.txt",
+        "calibrate": "acceptability calibrate cola/in_domain_dev -m classifier:FOLDER",
         "submit": "acceptability submit cola -m classifier:FOLDER --test test.tsv --out predictions",
     },
     "Data": {
@@ -86,6 +87,9 @@ _SHARED_MODULES = {
 
 # Options that had another name in the version before: accepted for one release, with a line that names the new one.
 _RENAMED_OPTIONS = {
+    "demo": {"--page": "--report"},
+    "generate": {"--lm": "--model"},
+    "measure": {"--columns": "--score-columns"},
     "ratings": {"--least-responses": "--min-responses", "--least-catch": "--min-catch"},
     "serve": {"--most-megabytes": "--max-megabytes", "--most-sentences": "--max-sentences"},
 }
@@ -167,9 +171,13 @@ def main() -> None:
     # Python sets a stream to None if it was closed when the program started (`acceptability … >&-`), and any print
     # would then fail.
     sys.stdout, sys.stderr = (stream or Path(os.devnull).open("w") for stream in (sys.stdout, sys.stderr))  # noqa: SIM115
+    if complete_from_environment(os.environ):
+        return
     # Progress bars and warnings of other libraries would be drawn into our own bars.
-    os.environ.setdefault("TQDM_DISABLE", "1")
+    for name in ("TQDM_DISABLE", "HF_HUB_DISABLE_PROGRESS_BARS", "HF_DATASETS_DISABLE_PROGRESS_BARS"):
+        os.environ.setdefault(name, "1")
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    os.environ.setdefault("DATASETS_VERBOSITY", "error")
     _log_to_stderr()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

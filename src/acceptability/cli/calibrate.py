@@ -22,6 +22,8 @@ from acceptability.cli.console import (
     show_progress,
     with_display,
 )
+from acceptability.errors import SpecError
+from acceptability.models.kinds import complete_model_spec
 from acceptability.report.display_names import NumberFormat
 from acceptability.report.text_table import make_table
 from acceptability.store.runs import RunInputs, SuiteInput
@@ -30,13 +32,14 @@ from acceptability.suites import load_suite
 
 @with_display
 def command(
-    model: Annotated[str, typer.Option("--model", "-m", help="A classifier: classifier:DIR.")],
-    on: Annotated[
-        str, typer.Option("--on", help="The suite or table of labelled sentences to measure the calibration on.")
-    ],
+    model: Annotated[str, typer.Option("--model", "-m", metavar="MODEL", help="A classifier: its folder.")],
+    suite: Annotated[
+        str | None, typer.Argument(help="The suite or table of labelled sentences to measure the calibration on.")
+    ] = None,
+    former_suite: Annotated[str | None, typer.Option("--on", hidden=True)] = None,
     fit: Annotated[
         str | None,
-        typer.Option("--fit", help="The suite or table to fit the recalibration on. Default: ten folds of --on."),
+        typer.Option("--fit", help="The suite or table to fit the recalibration on. Default: ten folds of SUITE."),
     ] = None,
     method: Annotated[
         str,
@@ -52,6 +55,7 @@ def command(
     display: Display,
 ) -> None:
     """Measure the calibration of a classifier, before and after its probabilities are recalibrated."""
+    model, on = complete_model_spec(model), _take_former_suite(suite, former_suite)
     runner = load_cli_engine(engine, address)
     measured, fitted_on = load_suite(on), load_suite(fit) if fit else None
     with show_progress() as progress:
@@ -70,6 +74,17 @@ def command(
     print_signatures([calibration.signature], display)
     given = [SuiteInput(suite, name) for suite, name in ((measured, on), (fitted_on, fit)) if suite and name]
     record_run("calibrate", list(calibration.rows()), [calibration.signature], inputs=RunInputs(given, [model]))
+
+
+def _take_former_suite(suite: str | None, former: str | None) -> str:
+    """Return the suite; one of ``--on``, which the version before had, is reported."""
+    if suite and former:
+        raise SpecError(f"a suite is given twice, as {suite!r} and as --on {former}: remove one")
+    if former:
+        print_notes([f"write `acceptability calibrate {former} …`; --on will be refused from the next release"])
+    if not (suite or former):
+        raise SpecError("which suite? Name it: acceptability calibrate SUITE --model classifier:FOLDER")
+    return str(suite or former)
 
 
 def _iter_error_rows(calibration: Calibration, style: NumberFormat) -> Iterator[list[str]]:

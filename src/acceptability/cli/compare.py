@@ -34,6 +34,7 @@ from acceptability.cli.console import (
     MarksOption,
     MeasuresOption,
     ModelsOption,
+    OptionalModelsOption,
     PartialOption,
     ReductionsOption,
     RegionOption,
@@ -44,6 +45,7 @@ from acceptability.cli.console import (
     SuiteColumnsOption,
     UnitOption,
     WhereOption,
+    complete_model_specs,
     load_cli_engine,
     load_cli_suite,
     make_bootstrap,
@@ -81,10 +83,6 @@ DrawsOption = Annotated[
     typer.Option(
         "--draws", help="The random swaps of the permutation test, if there are too many to enumerate; 0 for none."
     ),
-]
-OptionalModelsOption = Annotated[
-    list[str] | None,
-    typer.Option("--model", "-m", help="A model: KIND:PATH(option=value), or a name. Repeatable."),
 ]
 ScoreFilesOption = Annotated[
     list[Path] | None,
@@ -135,6 +133,7 @@ def command(
     display: Display,
 ) -> None:
     """Compare every two models on the same rows: differences, intervals and tests, corrected for their number."""
+    model = complete_model_specs(model)
     check_report(report)
     check_choice("--pairs", against, PAIRS)
     if pairs:
@@ -150,7 +149,7 @@ def command(
     if pairs:
         select_contrast_measures(measures)
     sources = ScoreSources(
-        model or (), reduce or (), scores or (), _read_score_columns(score_columns), region,
+        model, reduce or (), scores or (), _read_score_columns(score_columns), region,
         load_cli_engine(engine, address), partial, tags,
     )  # fmt: skip
     with show_progress() as progress:
@@ -165,7 +164,7 @@ def command(
         discordant_rows = collect_discordant_rows(loaded, measures, all_scores)
         write_spreadsheet(pairs, discordant_rows, header=DISCORDANT_COLUMNS)
         print_message(f"{len(discordant_rows)} contrasts that only one of the two models gets right: {pairs}")
-    inputs = RunInputs([make_suite_input(whole, suite, columns, marks)], model or (), sources.files, sources.columns)
+    inputs = RunInputs([make_suite_input(whole, suite, columns, marks)], model, sources.files, sources.columns)
     signatures = [comparison.signature for comparison in comparisons]
     run = record_run("compare", rows, signatures, collect_compared_units(comparisons), inputs)
     write_run_report(report, run, [loaded])
@@ -197,12 +196,13 @@ def correlate_command(
     display: Display,
 ) -> None:
     """Correlate the scores of models with human ratings and with each other."""
+    model = complete_model_specs(model)
     tags = read_where(where)
     whole = load_cli_suite(suite, columns, marks, unit)
     loaded = whole.filter(**tags)
     check_correlations(loaded, of, kind, resample_by)
     sources = ScoreSources(
-        model or (), reduce or (), scores or (), _read_score_columns(score_columns), region,
+        model, reduce or (), scores or (), _read_score_columns(score_columns), region,
         load_cli_engine(engine, address), partial, tags,
     )  # fmt: skip
     with show_progress() as progress:
@@ -220,7 +220,7 @@ def correlate_command(
         reasons = [f"{pair.first}, {pair.second}: {pair.reason}" for pair in correlations if pair.reason]
         print_notes([*reasons, *described, *correlations[0].notes])
         print_signatures([signature], display)
-    inputs = RunInputs([make_suite_input(whole, suite, columns, marks)], model or (), sources.files, sources.columns)
+    inputs = RunInputs([make_suite_input(whole, suite, columns, marks)], model, sources.files, sources.columns)
     record_run("correlate", rows, [correlations[0].signature], inputs=inputs)
 
 
@@ -294,6 +294,7 @@ def link_command(
     display: Display,
 ) -> None:
     """Fit MORCELA to ratings, cross-validate it along with SLOR and the log-probability, and test it against SLOR."""
+    model = complete_model_specs(model)
     loaded = load_cli_suite(suite, columns, unit=unit)
     resampling = LinkResampling(make_bootstrap(resamples, None, seed), draws)
     with show_progress() as progress:

@@ -25,6 +25,7 @@ from acceptability import registry
 from acceptability.api.scoring import ProgressCallback
 from acceptability.engine import load_engine
 from acceptability.errors import SpecError, escape_control_chars, to_one_line
+from acceptability.models.kinds import complete_model_spec
 from acceptability.protocols import Engine
 from acceptability.report.display_names import DEFAULT_STYLE, NumberFormat
 from acceptability.report.text_table import TextTable, make_table, render_table, wrap_text
@@ -46,8 +47,12 @@ AllowOption = Annotated[
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-ModelsOption = Annotated[
-    list[str], typer.Option("--model", "-m", help="A model: KIND:PATH(option=value), or a name. Repeatable.")
+_MODEL_HELP = "A model: a name, a folder, an id on the Hugging Face Hub, or KIND:PATH(option=value)."
+ModelOption = Annotated[str | None, typer.Option("--model", "-m", metavar="MODEL", help=_MODEL_HELP)]
+RequiredModelOption = Annotated[str, typer.Option("--model", "-m", metavar="MODEL", help=_MODEL_HELP)]
+ModelsOption = Annotated[list[str], typer.Option("--model", "-m", metavar="MODEL", help=f"{_MODEL_HELP} Repeatable.")]
+OptionalModelsOption = Annotated[
+    list[str] | None, typer.Option("--model", "-m", metavar="MODEL", help=f"{_MODEL_HELP} Repeatable.")
 ]
 ReductionsOption = Annotated[
     list[str] | None,
@@ -343,6 +348,30 @@ def read_where(texts: Sequence[str] | None) -> dict[str, str]:
     return where
 
 
+def take_former_model(command: str, subject: str, model: str | None, former: str | None) -> str:
+    """Return the model of ``--model``; one in the position of the version before is reported.
+
+    Args:
+        command: The name of the command.
+        subject: What stands before the model in it.
+        model: The value of ``--model``.
+        former: The argument in the former position.
+    """
+    if model and former:
+        raise SpecError(f"a model is given twice, as --model {model} and as {former!r}: remove one")
+    if former:
+        new = " ".join(filter(None, ("acceptability", command, subject, "--model", shlex.quote(former))))
+        print_message(f"write `{new}`; a model without --model will be refused from the next release")
+    if not (model or former):
+        raise SpecError(f"which model? Add --model, such as: acceptability {command} {subject or '…'} --model trigram")
+    return str(model or former)
+
+
+def complete_model_specs(models: Sequence[str] | None) -> list[str]:
+    """Return the models of ``--model`` with their kinds, which are read from the files of models without one."""
+    return [complete_model_spec(model) for model in models or ()]
+
+
 def load_cli_suite(name: str, columns: str | None = None, marks: str | None = None, unit: str | None = None) -> Suite:
     """Return a suite, read with the columns, marks and sampling unit that were given as options."""
     return load_suite(name, columns=read_columns(columns), marks=read_marks(marks) if marks else None, unit=unit)
@@ -405,12 +434,18 @@ def record_run(
     return run
 
 
-def describe_signatures(forms: Sequence[str]) -> str:
+def describe_signatures(forms: Sequence[str], *, is_saved: bool = True) -> str:
     """Return a line with the short forms of signatures, and what to do with them.
+
+    Args:
+        forms: The short forms.
+        is_saved: Whether a run has the signatures, so that the short forms can be looked up.
 
     >>> describe_signatures(["90401bbf"])
     'signature 90401bbf (--signatures prints it in full, `acceptability reproduce 90401bbf` computes it again)'
     """
+    if not is_saved:
+        return f"signature {forms[0]} (--signatures prints it in full)"
     if len(forms) == 1:
         again = f"`acceptability reproduce {forms[0]}` computes it again"
         return f"signature {forms[0]} (--signatures prints it in full, {again})"

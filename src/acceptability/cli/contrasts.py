@@ -16,6 +16,7 @@ from acceptability.cli.console import (
     EngineOption,
     JsonOption,
     MarksOption,
+    RequiredModelOption,
     ResampleByOption,
     ResamplesOption,
     SeedOption,
@@ -36,6 +37,7 @@ from acceptability.cli.console import (
 )
 from acceptability.measures.target_contrast import GRADES, LEARNING_CLASSES
 from acceptability.models import set_spec_dtype
+from acceptability.models.kinds import complete_model_spec
 from acceptability.report.display_names import NumberFormat, name_value
 from acceptability.report.terminal import describe_intervals
 from acceptability.report.text_table import make_table
@@ -47,7 +49,7 @@ from acceptability.types import Result
 @with_display
 def command(
     suite: SuiteArgument,
-    model: Annotated[str, typer.Option("--model", "-m", help="A language model: KIND:PATH(option=value), or a name.")],
+    model: RequiredModelOption,
     by: ByOption = None,
     side: Annotated[
         str,
@@ -81,6 +83,7 @@ def command(
     display: Display,
 ) -> None:
     """Compare the surprisals of the words in which contrasting sentences differ: directionality and repulsion."""
+    model = complete_model_spec(model)
     bootstrap, runner = make_bootstrap(resamples, resample_by, seed), load_cli_engine(engine, address)
     loaded = load_cli_suite(suite, columns, marks, unit)
     with show_progress() as progress:

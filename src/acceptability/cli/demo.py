@@ -36,7 +36,7 @@ _LEAD = (
 
 @with_display
 def command(
-    page: Annotated[Path, typer.Option("--page", help="The HTML file for the report.")] = Path(
+    report: Annotated[Path, typer.Option("--report", help="The HTML file for the report.")] = Path(
         "acceptability-demo.html"
     ),
     as_json: JsonOption = False,
@@ -45,7 +45,7 @@ def command(
 ) -> None:
     """Evaluate the installed models on minimal pairs, offline: tables with intervals, and a report."""
     # A page that cannot be written must be reported before the models run.
-    check_writable(page)
+    check_writable(report)
     suite = load_suite("starter")
     print_message(
         f"suite: starter, {len(suite.contrasts)} minimal pairs and {len(suite.sentences)} sentences of English"
@@ -77,4 +77,4 @@ def command(
     signatures = [result.signature for result in results]
     inputs = RunInputs([SuiteInput(suite, "starter")], names)
     run = record_run("demo", [result.row() for result in results], signatures, collect_unit_rows(results), inputs)
-    write_run_report(page, run, [suite], title="How well do these models know English?", lead=_LEAD)
+    write_run_report(report, run, [suite], title="How well do these models know English?", lead=_LEAD)

@@ -10,13 +10,14 @@ import typer
 from acceptability.api.comparison import ScoreSources, collect_scores
 from acceptability.api.evaluation import resolve_measures
 from acceptability.api.significance.equivalence import ModelEquivalence, equivalence
-from acceptability.cli.compare import OptionalModelsOption, ScoreColumnsOption, ScoreFilesOption
+from acceptability.cli.compare import ScoreColumnsOption, ScoreFilesOption
 from acceptability.cli.console import (
     AddressOption,
     Display,
     EngineOption,
     JsonOption,
     MeasuresOption,
+    OptionalModelsOption,
     PartialOption,
     ReductionsOption,
     RegionOption,
@@ -27,6 +28,7 @@ from acceptability.cli.console import (
     SuiteColumnsOption,
     UnitOption,
     WhereOption,
+    complete_model_specs,
     load_cli_engine,
     load_cli_suite,
     make_bootstrap,
@@ -78,13 +80,14 @@ def command(
 ) -> None:
     """Test whether the first model is equivalent to each of the others, up to a margin (TOST)."""
     check_margin(margin, alpha)
+    model = complete_model_specs(model)
     bootstrap = make_bootstrap(resamples, resample_by, seed)
     tags = read_where(where)
     whole = load_cli_suite(suite, columns, unit=unit)
     loaded = whole.filter(**tags)
     measures = resolve_measures(loaded, measure or (), by=None, bootstrap=bootstrap)
     sources = ScoreSources(
-        model or (), reduce or (), scores or (), [read_columns(text) for text in score_columns or ()], region,
+        model, reduce or (), scores or (), [read_columns(text) for text in score_columns or ()], region,
         load_cli_engine(engine, address), partial, tags,
     )  # fmt: skip
     with show_progress() as progress:
@@ -95,7 +98,7 @@ def command(
         print_json(rows)
     else:
         _print_tests(tests, display)
-    inputs = RunInputs([make_suite_input(whole, suite, columns)], model or (), sources.files, sources.columns)
+    inputs = RunInputs([make_suite_input(whole, suite, columns)], model, sources.files, sources.columns)
     record_run("equivalence", rows, [test.signature for test in tests], inputs=inputs)
 
 

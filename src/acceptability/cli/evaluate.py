@@ -30,6 +30,7 @@ from acceptability.cli.console import (
     SuiteColumnsOption,
     UnitOption,
     WhereOption,
+    complete_model_specs,
     load_cli_engine,
     load_cli_suite,
     make_bootstrap,
@@ -76,6 +77,7 @@ def command(
 ) -> None:
     """Evaluate models on suites: the values of measures, with confidence intervals."""
     check_report(report)
+    model = complete_model_specs(model)
     bootstrap, runner = make_bootstrap(resamples, resample_by, seed, interval), load_cli_engine(engine, address)
     loaded = [load_cli_suite(name, columns, marks, unit) for name in suites]
     with show_progress() as progress:
@@ -106,10 +108,10 @@ def measure_command(
     scores: Annotated[Path, typer.Option("--scores", help="A CSV, TSV or JSONL file with sentence_id and score.")],
     measure: MeasuresOption = None,
     by: ByOption = None,
-    columns: Annotated[
+    score_columns: Annotated[
         list[str] | None,
         typer.Option(
-            "--columns",
+            "--score-columns",
             help="The columns of the file: id=…,score=… [,text=…,model=…]. Give it twice for a file of pairs.",
         ),
     ] = None,
@@ -130,19 +132,19 @@ def measure_command(
 ) -> None:
     """Measure scores from a file on a suite; no model is run."""
     loaded = load_cli_suite(suite, suite_columns, unit=unit)
-    score_columns = [read_columns(text) for text in columns or [""]]
+    column_maps = [read_columns(text) for text in score_columns or [""]]
     results = measure_file(
         loaded,
         scores,
         measure or (),
-        columns=score_columns,
+        columns=column_maps,
         by=by,
         bootstrap=make_bootstrap(resamples, resample_by, seed, interval),
         partial=partial,
         where=read_where(where),
     )
     print_results(results, as_json, display)
-    inputs = RunInputs([make_suite_input(loaded, suite, suite_columns)], files=[scores], columns=score_columns)
+    inputs = RunInputs([make_suite_input(loaded, suite, suite_columns)], files=[scores], columns=column_maps)
     rows, signatures = [result.row() for result in results], [result.signature for result in results]
     record_run("measure", rows, signatures, collect_unit_rows(results), inputs)
 

@@ -18,6 +18,7 @@ from acceptability.cli.console import (
     SeedOption,
     SuiteColumnsOption,
     UnitOption,
+    complete_model_specs,
     load_cli_suite,
     make_bootstrap,
     make_suite_input,
@@ -69,6 +70,7 @@ def command(
     # A file that cannot be written must be reported before the models run.
     if csv:
         check_rows_file(csv)
+    model = complete_model_specs(model)
     loaded = load_cli_suite(suite, columns, marks, unit)
     others = {name: load_cli_suite(name) for name in (cloze, probe_on) if name}
     plan = plan_methods(

@@ -14,6 +14,7 @@ from acceptability.cli.console import (
     MarksOption,
     ResamplesOption,
     SuiteColumnsOption,
+    complete_model_specs,
     load_cli_suite,
     make_suite_input,
     print_json,
@@ -87,11 +88,12 @@ def command(
     # A file that cannot be written must be reported before the encoders run.
     if csv:
         check_rows_file(csv)
+    model = complete_model_specs(model)
     loaded, layer_numbers = load_cli_suite(suite, columns, marks), _parse_layers(layers)
     with show_progress() as progress:
         scores = probe_encoders(
             loaded,
-            model or (),
+            model,
             baselines=baselines,
             factors=factor or (),
             by=by,
@@ -111,7 +113,7 @@ def command(
         print_json(rows)
     else:
         _print_scores(scores, display)
-    inputs = RunInputs([make_suite_input(loaded, suite, columns, marks)], model or ())
+    inputs = RunInputs([make_suite_input(loaded, suite, columns, marks)], model)
     record_run("probe", rows, [probe_score.signature for probe_score in scores], inputs=inputs)
 
 

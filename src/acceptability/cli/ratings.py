@@ -101,7 +101,8 @@ def command(
     partial: PartialOption = False,
     where: WhereOption = None,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Write the ratings to this .csv, .tsv or .jsonl file, as a suite.")
+        Path | None,
+        typer.Option("--out", "-o", help="Write the ratings, as a suite: .csv, .tsv or .jsonl."),
     ] = None,
     as_json: JsonOption = False,
     *,

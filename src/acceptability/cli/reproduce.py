@@ -23,6 +23,7 @@ from acceptability.cli.console import (
     Display,
     EngineOption,
     JsonOption,
+    complete_model_specs,
     load_cli_engine,
     print_json,
     print_notes,
@@ -89,7 +90,7 @@ def command(
         reproductions = reproduce(
             signature,
             expected=_read_expected(expect, signature),
-            models=model or (),
+            models=complete_model_specs(model),
             data=data or (),
             columns=read_columns(columns),
             look_in=look_in or (),

@@ -33,6 +33,7 @@ from acceptability.cli.console import (
     AllowOption,
     Display,
     JsonOption,
+    complete_model_specs,
     print_json,
     print_message,
     print_signatures,
@@ -188,13 +189,14 @@ def _show_paper(
     **options: Any,
 ) -> None:
     """Show every number of a paper with ours beside it; that some do not agree is a finding, not a failure."""
+    models = complete_model_specs(model)
     # Files that cannot be written are refused now, and not after a training of hours.
     check_report(report)
     if csv:
         check_rows_file(csv)
     with show_progress() as progress:
-        cells = study(name, model or [], table=table, progress=progress, **options)
-    signatures = sign_tables(name, cells, model or [], options)
+        cells = study(name, models, table=table, progress=progress, **options)
+    signatures = sign_tables(name, cells, models, options)
     rows = [cell.as_row() for cell in cells]
     signed_rows = [row | {"signature": signatures[str(row["table"])]} for row in rows]
     if as_json:
@@ -204,7 +206,7 @@ def _show_paper(
         print_signatures(signatures.values(), display)
     if csv:
         write_spreadsheet(csv, rows)
-    run = record_run("study", signed_rows, signatures.values(), inputs=RunInputs(models=model or []))
+    run = record_run("study", signed_rows, signatures.values(), inputs=RunInputs(models=models))
     write_run_report(report, run, [], title=f"The study {name}, computed again")
 
 
