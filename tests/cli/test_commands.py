@@ -426,9 +426,9 @@ class TestBadInput:
 
     def test_too_little_memory_is_one_line(self, own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         code = (
-            "import sys; from acceptability import cli\n"
+            "from acceptability import cli\n"
             "def command(*given): raise MemoryError\n"
-            "cli.build_application = lambda names: command\n"
+            "cli.build_outline = lambda: command\n"
             "cli.main()"
         )
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

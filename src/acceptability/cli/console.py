@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from inspect import Parameter, signature
-from typing import Annotated, Any, NoReturn, TextIO
+from typing import Annotated, Any, TextIO
 
 import typer
 from rich.console import Console
@@ -24,7 +24,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from acceptability import registry
 from acceptability.api.scoring import ProgressCallback
 from acceptability.engine import load_engine
-from acceptability.errors import SpecError, escape_control_chars, to_one_line
+from acceptability.errors import SpecError, escape_control_chars
 from acceptability.models.kinds import complete_model_spec
 from acceptability.protocols import Engine
 from acceptability.report.display_names import DEFAULT_STYLE, NumberFormat
@@ -199,12 +199,6 @@ def with_display(command: Callable[..., None]) -> Callable[..., None]:
 # A table that is piped into a file or a pager has no terminal to fit into.
 _WIDTH_WITHOUT_TERMINAL = 220
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
-
-
-def fail(message: str) -> NoReturn:
-    """Print an error as one line on stderr and exit with status 1."""
-    print("error: " + to_one_line(message), file=sys.stderr)
-    sys.exit(1)
 
 
 def print_message(message: str) -> None:
