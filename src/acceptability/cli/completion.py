@@ -12,7 +12,6 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -57,7 +56,7 @@ def complete_from_environment(environment: Mapping[str, str]) -> bool:
         return [name for name in names if name.startswith(incomplete)]
 
     @program.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
-    def answer(words: Annotated[list[str] | None, typer.Argument(autocompletion=complete)] = None) -> None:
+    def answer(words: list[str] = typer.Argument(None, autocompletion=complete)) -> None:
         """Stand for every command: all that is typed are words, the last of which is completed."""
 
     program(prog_name="acceptability")

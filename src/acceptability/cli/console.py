@@ -47,7 +47,7 @@ AllowOption = Annotated[
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-_MODEL_HELP = "A model: a name, a folder, an id on the Hugging Face Hub, or KIND:PATH(option=value)."
+_MODEL_HELP = "A model: a name, a folder, an id on the Hugging Face Hub, or KIND:PATH."
 ModelOption = Annotated[str | None, typer.Option("--model", "-m", metavar="MODEL", help=_MODEL_HELP)]
 RequiredModelOption = Annotated[str, typer.Option("--model", "-m", metavar="MODEL", help=_MODEL_HELP)]
 ModelsOption = Annotated[list[str], typer.Option("--model", "-m", metavar="MODEL", help=f"{_MODEL_HELP} Repeatable.")]
@@ -141,9 +141,7 @@ IntervalOption = Annotated[
 ]
 SeedOption = Annotated[int, typer.Option("--seed", help="The seed of the resampling.")]
 
-SignaturesOption = Annotated[
-    bool, typer.Option("--signatures", help="Print signatures in full, from which anybody can compute the results.")
-]
+SignaturesOption = Annotated[bool, typer.Option("--signatures", help="Print signatures in full.")]
 
 
 @dataclass(frozen=True)
@@ -164,23 +162,26 @@ _DISPLAY_PARAMETERS = (
         "digits",
         Parameter.KEYWORD_ONLY,
         default=3,
-        annotation=Annotated[int, typer.Option("--digits", min=0, max=15, help="The number of decimals in tables.")],
+        annotation=Annotated[
+            int, typer.Option("--digits", metavar="N", min=0, max=15, help="Decimals in tables.", show_default=True)
+        ],
     ),
     Parameter(
         "percent",
         Parameter.KEYWORD_ONLY,
         default=False,
-        annotation=Annotated[bool, typer.Option("--percent", help="Print accuracies and other shares in per cent.")],
+        annotation=Annotated[bool, typer.Option("--percent", help="Print shares, such as accuracies, in per cent.")],
     ),
     Parameter("signatures", Parameter.KEYWORD_ONLY, default=False, annotation=SignaturesOption),
 )
 
 
-def with_display(command: Callable[..., None]) -> Callable[..., None]:
+def with_display(command: Callable[..., None], *, shares: bool = True) -> Callable[..., None]:
     """Return a command with the options ``--digits``, ``--percent`` and ``--signatures``.
 
     Args:
         command: A command with a parameter ``display``, which the values of these options are passed to.
+        shares: Whether some of its numbers are shares, which ``--percent`` is for.
     """
     given = signature(command, eval_str=True)
     others = [parameter for name, parameter in given.parameters.items() if name != "display"]
@@ -188,8 +189,9 @@ def with_display(command: Callable[..., None]) -> Callable[..., None]:
     def run(*, digits: int = 3, percent: bool = False, signatures: bool = False, **options: Any) -> None:
         command(**options, display=Display(NumberFormat(digits, percent), signatures))
 
+    own = [parameter for parameter in _DISPLAY_PARAMETERS if shares or parameter.name != "percent"]
     # Typer reads the options of a command from the signature and the annotations of a function.
-    parameters = [parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in (*others, *_DISPLAY_PARAMETERS)]
+    parameters = [parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in (*others, *own)]
     run.__signature__ = given.replace(parameters=parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     run.__name__, run.__doc__, run.__module__ = command.__name__, command.__doc__, command.__module__

@@ -38,7 +38,7 @@ from acceptability.cli.console import (
 from acceptability.measures.target_contrast import GRADES, LEARNING_CLASSES
 from acceptability.models import set_spec_dtype
 from acceptability.models.kinds import complete_model_spec
-from acceptability.report.display_names import NumberFormat, name_value
+from acceptability.report.display_names import NumberFormat, name_group
 from acceptability.report.terminal import describe_intervals
 from acceptability.report.text_table import make_table
 from acceptability.store.runs import RunInputs
@@ -136,7 +136,7 @@ def _print_tables(evaluation: ContrastEvaluation, style: NumberFormat) -> None:
 
 def _make_group_row(group: ContrastGroup, style: NumberFormat) -> list[object]:
     return [
-        name_value(group.name),
+        group.name if group.name.startswith("edit=") else name_group(group.name),
         group.directionality.n,
         _format_result(group.directionality, style),
         _format_result(group.repulsion, style),

@@ -160,7 +160,7 @@ def build_paper_command(name: str) -> Any:
     own += [_make_parameter(option) for option in paper.options]
     command.__signature__ = Signature([*own, *_SHARED_PARAMETERS])  # type: ignore[attr-defined]
     command.__doc__ = paper.title
-    run = with_display(command)
+    run = with_display(command, shares=False)
     # Typer converts functions only as members of a program; one with a single command is that command.
     single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     single.command(name)(run)
