@@ -281,15 +281,9 @@ def _embolden_headers(lines: Sequence[str], rule: str) -> list[str]:
     return [f"{_BOLD}{line}{_PLAIN}" if index in bold else line for index, line in enumerate(lines)]
 
 
-def print_rows(header: Sequence[str], rows: Sequence[Mapping[str, object]], *, keys: int = 1) -> None:
-    """Print rows as a table; None is an empty cell.
-
-    Args:
-        header: The columns to print.
-        rows: The rows, with a cell for each column.
-        keys: How many columns on the left say what a row is about.
-    """
-    print_table(make_table(header, [[row[name] for name in header] for row in rows], keys=keys))
+def print_rows(header: Sequence[str], rows: Sequence[Mapping[str, object]]) -> None:
+    """Print rows as a table, the first column of which has names that are typed; None is an empty cell."""
+    print_table(make_table(header, [[row[name] for name in header] for row in rows], unbroken=header[:1]))
 
 
 def print_registered(kind: str, as_json: bool) -> None:

@@ -106,6 +106,9 @@ def _print_tests(tests: Sequence[ModelEquivalence], display: Display) -> None:
     print_table(build_equivalence_table(tests, display.style))
     lines = [f"{name_measure(test.measure)}: {test.reason}" for test in tests if test.reason]
     lines += [f"{name_measure(test.measure)}: {describe_test(test)}" for test in tests if test.method]
-    lines += [f"{name_measure(test.measure)}: {note}" for test in tests for note in test.notes]
+    # What holds for all of them is said once.
+    shared = [note for note in tests[0].notes if all(note in test.notes for test in tests)]
+    lines += shared
+    lines += [f"{name_measure(test.measure)}: {note}" for test in tests for note in test.notes if note not in shared]
     print_notes(lines)
     print_signatures((test.signature for test in tests), display)

@@ -19,11 +19,11 @@ _GAP = "  "
 _MIN_NAME_WIDTH = 14
 # A column that is all this tells nobody anything.
 _BLANK = ("", "–")
-# What a number may consist of: digits with signs and brackets, "95 %", "<.001", "1e-05", and the dash of no number.
+# What a number consists of: digits with signs and brackets, "95 %", "<.001", "1e-05"; or the dash of no number.
 _NUMBER = re.compile(r"(?=.*\d)[\d.,:+\-−–±<>=~/ %()\[\]×]*(?:(?<=\d)[eE][-+]?\d+)?[\d.,)\] ]*\Z|–?\Z")
-# Where a name may be wrapped: after a space, and after a sign within specs, paths and identifiers.
-# … but not within a number.
-_BREAKS = re.compile(r"(?<= )(?=\S)|(?<=[_/,|(:;–-])(?=[^\s\d.])")
+# Where a word that is longer than its column is divided: after a sign within specs, paths and identifiers, but not
+# within a number.
+_BREAKS = re.compile(r"(?<=[_/,|:;–-])(?=[^\s\d.])|(?<=\w\()(?=[^\s\d.])|(?<==)(?=[^\W\d])")
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,7 @@ class TextTable:
             may be printed in further blocks.
         kept: Columns that are shown even if all their cells are blank; other blank columns are left out.
         notes: Lines below the table.
+        unbroken: Columns of names that are copied, such as ids, and are not wrapped either.
     """
 
     header: tuple[str, ...]
@@ -48,6 +49,7 @@ class TextTable:
     is_pivot: bool = False
     kept: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    unbroken: tuple[str, ...] = ()
 
 
 def make_table(
@@ -59,6 +61,7 @@ def make_table(
     is_pivot: bool = False,
     kept: Sequence[str] = (),
     notes: Sequence[str] = (),
+    unbroken: Sequence[str] = (),
 ) -> TextTable:
     """Return a table of any cells, as texts without control characters; None is an empty cell.
 
@@ -66,8 +69,9 @@ def make_table(
     (('trigram', '383'), ('uniform', ''))
     """
     cells = tuple(tuple("" if cell is None else _escape(str(cell)) for cell in row) for row in rows)
+    below = tuple(map(_escape, notes))
     return TextTable(
-        tuple(map(_escape, header)), cells, _escape(title), keys, is_pivot, tuple(kept), tuple(map(_escape, notes))
+        tuple(map(_escape, header)), cells, _escape(title), keys, is_pivot, tuple(kept), below, tuple(unbroken)
     )
 
 
@@ -136,19 +140,26 @@ def wrap_text(text: str, width: int) -> list[str]:
     >>> wrap_text("PairAccuracy(ties=0.5), starter", 18)
     ['PairAccuracy(', 'ties=0.5), starter']
     """
-    lines: list[str] = []
+    lines = []
     for paragraph in text.split("\n"):
         line = ""
-        for chunk in _BREAKS.split(paragraph):
-            if line and text_width((line + chunk).rstrip()) > width:
-                lines.append(line.rstrip())
-                line = ""
-            line += chunk
-            while text_width(line.rstrip()) > width:
-                head = _take_width(line, width)
-                lines.append(head)
-                line = line[len(head) :]
-        lines.append(line.rstrip())
+        for word in re.findall(r"\s*\S+", paragraph):
+            if text_width(line + word) <= width:
+                line += word
+                continue
+            # A word that fits into a line of its own is not divided.
+            parts = [word.strip()] if line and text_width(word.strip()) <= width else _BREAKS.split(word)
+            for part in parts:
+                if (line and text_width(line + part) > width) or len(parts) == 1:
+                    lines.append(line)
+                    line = ""
+                    part = part.lstrip()
+                line += part
+                while text_width(line) > width:
+                    head = _take_width(line, width)
+                    lines.append(head)
+                    line = line[len(head) :]
+        lines.append(line)
     return lines
 
 
@@ -181,7 +192,7 @@ def _is_numeric(table: TextTable, column: int) -> bool:
 
 
 def _longest_word(text: str) -> int:
-    return max(text_width(word.strip()) for line in text.split("\n") for word in _BREAKS.split(line))
+    return max((text_width(word) for part in text.split() for word in _BREAKS.split(part)), default=0)
 
 
 def _line_width(text: str) -> int:
@@ -198,7 +209,8 @@ def _fit_widths(table: TextTable, numeric: Sequence[bool], columns: Sequence[int
         texts = [] if numeric[index] else [row[index] for row in table.rows]
         words = max((_longest_word(text) for text in texts), default=cells)
         # Longer words, such as hashes and paths, are divided.
-        narrowest[index] = max(_longest_word(name), cells if numeric[index] else min(words, _MIN_NAME_WIDTH))
+        is_whole = numeric[index] or name in table.unbroken
+        narrowest[index] = max(_longest_word(name), cells if is_whole else min(words, _MIN_NAME_WIDTH))
     room = width - len(_GAP) * (len(widest) - 1)
     if sum(widest.values()) <= room:
         return widest
