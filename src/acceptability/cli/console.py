@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from inspect import Parameter, signature
+from pathlib import Path
 from typing import Annotated, Any, TextIO
 
 import typer
@@ -449,6 +450,23 @@ def join_arguments() -> str:
     return shlex.join(sys.argv[1:]).encode("utf-8", "backslashreplace").decode()
 
 
+# Beside the bar, the counts and the time that remains, 80 columns have room for so much.
+_MAX_PROGRESS_NAME = 30
+
+
+def shorten_model_name(name: str) -> str:
+    """Return the spec of a model for a line of progress: a long one without its folders and options.
+
+    >>> shorten_model_name("causal:/models/of/mine/and/of/others/gpt2-medium(bos=None)"), shorten_model_name("trigram")
+    ('causal:gpt2-medium', 'trigram')
+    """
+    if len(name) <= _MAX_PROGRESS_NAME:
+        return name
+    kind, _, location = name.partition(":")
+    file = Path(location.partition("(")[0] or kind.partition("(")[0]).name
+    return f"{kind}:{file}"[:_MAX_PROGRESS_NAME] if location else file[:_MAX_PROGRESS_NAME]
+
+
 @contextmanager
 def show_progress() -> Iterator[ProgressCallback]:
     """Show a progress bar for each model on stderr; yield the callback that updates it."""
@@ -457,7 +475,7 @@ def show_progress() -> Iterator[ProgressCallback]:
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("queries"),
-        TimeRemainingColumn(),
+        TimeRemainingColumn(elapsed_when_finished=True),
     )
     progress = Progress(*columns, console=Console(stderr=True))
     # A model that scores two suites of different size gets two bars.
@@ -469,7 +487,8 @@ def show_progress() -> Iterator[ProgressCallback]:
         task = tasks.get((name, total))
         if task is None:
             # Specs contain brackets, which Rich would take for its markup.
-            task = tasks[name, total] = progress.add_task(escape_control_chars(name).replace("[", r"\["), total=total)
+            shown = escape_control_chars(shorten_model_name(name)).replace("[", r"\[")
+            task = tasks[name, total] = progress.add_task(shown, total=total)
         progress.update(task, completed=done)
 
     try:

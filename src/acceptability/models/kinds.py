@@ -12,17 +12,20 @@ import json
 import logging
 import re
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from acceptability import registry
-from acceptability.errors import MissingExtra, ModelError, UnknownName, first_error_line, suggest_name
+from acceptability.errors import MissingExtra, ModelError, UnknownName, first_error_line
 from acceptability.models import list_named_models
 from acceptability.models.files import is_importable
 from acceptability.specs import parse_model_spec
 
 _log = logging.getLogger(__name__)
 
+# How alike names are that differ by a slip: 0.92 for "trigam" and "trigram", but 0.5 for "opt-125m" and "smollm2-135m".
+_SLIP = 0.8
 _HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?\Z")
 # A kind before a colon; a single letter is a drive of Windows.
 _KIND = re.compile(r"[A-Za-z][\w-]+\Z")
@@ -89,8 +92,8 @@ def _find_kind(location: str) -> tuple[str, str]:
     hint = "`acceptability models` lists the kinds of models and the named models."
     hub_id, _, revision = location.partition("@")
     is_path = location.startswith((".", "/", "~")) or not _HUB_ID.match(hub_id)
-    # Not asked of the Hub: a slip in the name of a model of ours would send it to a stranger's of that name.
-    if is_path or suggest_name(location, known):
+    # A slip in the name of a model of ours is not asked of the Hub, where a stranger's model may have it.
+    if is_path or get_close_matches(hub_id, known, cutoff=_SLIP):
         message = f"{location}: there is no such folder or file, and it is no id on the Hugging Face Hub"
         raise ModelError(message) if is_path else UnknownName("model", location, known, hint=hint)
     return _read_kind(location, lambda file: _read_hub_json(hub_id, revision or None, file))
