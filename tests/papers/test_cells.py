@@ -104,7 +104,7 @@ def test_our_number_is_shown_with_the_digits_of_the_paper() -> None:
     shown = "\n".join(render_table(table, 150))
     assert "-1.38170" in shown
     assert "0.400 " in shown
-    assert " 7 " in shown
+    assert "  7\n" in f"{shown}\n"
 
 
 def test_one_table_can_be_selected(data: Path, tmp_path: Path) -> None:
@@ -154,5 +154,13 @@ def test_long_notes_are_printed_once_below_the_table() -> None:
     assert " ".join(shown.split()).count(source) == 1
     assert shown.count(f"(2) {note}!") == 1
     assert "short" in shown
-    assert len(shown.splitlines()) == 4 + 10 + 1 + 2
+    # The title, the header and its rule, a line for each cell, and the notes.
+    assert len(shown.splitlines()) == 3 + 10 + 2
     assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_a_source_that_all_cells_share_is_said_once() -> None:
+    cells = [Cell("Table 1", str(number), "x", "1", 2.0, "published scores", None) for number in range(9)]
+    shown = rendered(cells, 80)
+    assert shown.count("published scores") == 1
+    assert "source of ours: published scores" in shown

@@ -449,6 +449,12 @@ _YES_NO = {True: "yes", False: "no", None: ""}
 
 def build_cell_table(title: str, cells: Sequence[Cell], style: NumberFormat = DEFAULT_STYLE) -> TextTable:
     """Return the cells of one table of a paper as a table with a row each; long texts are numbered and below it."""
+    sources = {cell.source for cell in cells}
+    notes = []
+    # One source of all numbers is said once, and leaves its column to the names.
+    if len(cells) > 1 and len(sources) == 1:
+        notes.append(f"source of ours: {sources.pop()}")
+        cells = [replace(cell, source="") for cell in cells]
     text_numbers = _number_long_texts(cells)
     rows = []
     for cell in cells:
@@ -457,7 +463,7 @@ def build_cell_table(title: str, cells: Sequence[Cell], style: NumberFormat = DE
             f"({text_numbers[text]})" if text in text_numbers else text for text in (cell.source, cell.note)
         )
         rows.append([cell.row, cell.column, *signs, *source_and_note])
-    notes = [f"({number}) {text}" for text, number in text_numbers.items()]
+    notes += [f"({number}) {text}" for text, number in text_numbers.items()]
     header = ["row", "column", "paper", "ours", "agrees", "source", "note"]
     return make_table(header, rows, title, keys=2, notes=notes, kept=["ours"])
 
