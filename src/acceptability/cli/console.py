@@ -68,7 +68,8 @@ MeasuresOption = Annotated[
     typer.Option(
         "--measure",
         "-M",
-        help="A measure, such as PairAccuracy or ADC(delta=0.5). Repeatable. Default: those that apply to the suite.",
+        help="A measure, such as PBC or ADC(delta=0.5). Repeatable. Default: PairAccuracy for pairs, and those of "
+        "ratings or labels for other sentences.",
     ),
 ]
 ByOption = Annotated[

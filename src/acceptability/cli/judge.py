@@ -9,8 +9,7 @@ from typing import Annotated
 
 import typer
 
-from acceptability.api.recomputation import sign_judgements
-from acceptability.api.scoring import Judgement, find_best_judgement, find_deciding_words, judge
+from acceptability.api.scoring import Judgement, find_best_judgement, find_deciding_words, judge, sign_judgements
 from acceptability.cli.console import (
     Display,
     DtypeOption,

@@ -13,7 +13,6 @@ from inspect import signature
 
 from acceptability import registry
 from acceptability.errors import AcceptabilityError, SpecError
-from acceptability.measures import load_measure
 from acceptability.specs import OptionValue, ParsedSpec, format_parsed_spec, parse_spec
 
 _MEASURES = {
@@ -225,6 +224,9 @@ def is_share(measure: str) -> bool:
     >>> is_share("PairAccuracy()"), is_share("PBC()")
     (True, False)
     """
+    # Imported here: commands that measure nothing start without it.
+    from acceptability.measures import load_measure
+
     try:
         return load_measure(measure).mean_of in _SHARE_COLUMNS
     # What a correlation or a fit is of is no measure.
