@@ -210,7 +210,11 @@ def _fit_widths(table: TextTable, numeric: Sequence[bool], columns: Sequence[int
         words = max((_longest_word(text) for text in texts), default=cells)
         # Longer words, such as hashes and paths, are divided.
         is_whole = numeric[index] or name in table.unbroken
-        narrowest[index] = max(_longest_word(name), cells if is_whole else min(words, _MIN_NAME_WIDTH))
+        # A line that is a number, such as an interval below a name, is not wrapped in a column of names either.
+        numbers = max(
+            (text_width(line) for text in texts for line in text.split("\n") if _NUMBER.match(line)), default=0
+        )
+        narrowest[index] = max(_longest_word(name), cells if is_whole else max(numbers, min(words, _MIN_NAME_WIDTH)))
     room = width - len(_GAP) * (len(widest) - 1)
     if sum(widest.values()) <= room:
         return widest
