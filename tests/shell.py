@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from difflib import get_close_matches
 from functools import cache
 from inspect import signature
 from typing import Any
@@ -76,7 +77,10 @@ def _model(text: str) -> str:
     if kind == "prompted":
         return _model(location) or _options("model", kind, options)
     if not location:
-        return "" if kind in list_named_models() or kind in registry.names("model") else f"there is no model {text}"
+        # Any other name may be an id on the Hub, but not a slip in the name of a model of ours.
+        known = [*list_named_models(), *registry.names("model")]
+        is_slip = kind not in known and get_close_matches(kind, known, cutoff=0.8)
+        return f"there is no model {text}" if is_slip else ""
     return _options("model", kind, options)
 
 

@@ -372,10 +372,10 @@ def test_notes_that_differ_between_models_have_their_names(specs: dict[str, str]
     counts = [next(note for note in result.notes if note.startswith("unknown words")) for result in results]
     assert counts[0] != counts[1]
     for result, count in zip(results, counts, strict=True):
-        assert f"{result.model} PairAccuracy(ties=0.0) all: {count}" in collect_footnotes(results)
+        assert f"{result.model}: {count}" in collect_footnotes(results)
     # One model needs no name, nor does a note that is the same for all.
-    assert f"PairAccuracy(ties=0.0) all: {counts[0]}" in collect_footnotes(results[:1])
-    assert f"PairAccuracy(ties=0.0) all: {counts[0]}" in collect_footnotes([results[0], replace(results[0], model="x")])
+    assert counts[0] in collect_footnotes(results[:1])
+    assert counts[0] in collect_footnotes([results[0], replace(results[0], model="x")])
     scores = [score(PAIRS, model) for model in models]
     (comparison,) = compare(PAIRS, scores, ["PairAccuracy"])
     (correlation,) = correlate(PAIRS, scores)

@@ -701,13 +701,14 @@ def _recompute_scores(recomputation: Recomputation, fields: Fields) -> list[Row]
 def _recompute_judgements(recomputation: Recomputation, fields: Fields) -> list[Row]:
     try:
         sentences = json.loads(fields["sentences"])
+        context = json.loads(fields.get("context", '""'))
     except (ValueError, RecursionError) as error:
         raise SpecError(f"cannot read the sentences of the signature: {error}") from error
-    if not isinstance(sentences, list) or not all(isinstance(sentence, str) for sentence in sentences):
+    if not isinstance(sentences, list) or not all(isinstance(text, str) for text in (*sentences, context)):
         raise SpecError("the sentences of the signature are no list of texts")
     model, reduction, _ = recomputation.split_source(fields["model"])
     spec, reduce = recomputation.find_model(model), recomputation.find_reduction(reduction)
-    judgements = judge(sentences, spec, reduce, progress=recomputation.materials.progress)
+    judgements = judge(sentences, spec, reduce, context=context, progress=recomputation.materials.progress)
     return [judgement.row() for judgement in judgements]
 
 

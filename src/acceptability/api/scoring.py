@@ -192,7 +192,12 @@ class Judgement:
 
 
 def judge(
-    sentences: Sequence[str], model: str | Model, reduce: str | None = None, *, progress: ProgressCallback | None = None
+    sentences: Sequence[str],
+    model: str | Model,
+    reduce: str | None = None,
+    *,
+    context: str = "",
+    progress: ProgressCallback | None = None,
 ) -> list[Judgement]:
     """Return the score of each sentence, with the model's output.
 
@@ -200,13 +205,15 @@ def judge(
         sentences: Plain texts; outputs are stored under the text, as for suites.
         model: A model or its spec.
         reduce: The reduction; by default ``lp`` for a language model and ``log_odds`` for a classifier.
+        context: A text before each sentence, which the model reads and does not score.
+        progress: Called with the model's name, the number of finished queries, and the number of all queries.
 
     >>> first, second = judge(["Cats sleep.", "Cats sleep sleep."], "uniform")
     >>> first.score > second.score
     True
     """
     check_list("sentences", sentences)
-    suite = _make_judged_suite(sentences)
+    suite = _make_judged_suite(sentences, context)
     reducer = load_reduction(reduce) if reduce else None
     name, loaded = as_model(model)
     judgements = [
@@ -222,21 +229,23 @@ def judge(
     return judgements
 
 
-def sign_judgements(sentences: Sequence[str], model: str, reduce: str | None = None) -> str:
+def sign_judgements(sentences: Sequence[str], model: str, reduce: str | None = None, context: str = "") -> str:
     """Return the signature of the scores of some sentences, which has the sentences themselves in it.
 
     Args:
         sentences: The sentences that were judged.
         model: The spec of the model that judged them.
         reduce: The reduction, if it was not the default.
+        context: The text before each sentence.
 
     >>> sign_judgements(["Cats sleep."], "uniform").partition("|acceptability")[0]
     'judge|sentences:["Cats sleep."]|model:uniform(vocabulary=50000).lp()|n:1'
     """
-    suite = _make_judged_suite(sentences)
+    suite = _make_judged_suite(sentences, context)
     # Nothing is scored again: the outputs for the same texts have just been stored.
     fields = {
         "sentences": json.dumps(list(sentences), ensure_ascii=False),
+        **({"context": json.dumps(context, ensure_ascii=False)} if context else {}),
         "model": score(suite, model, reduce).signature,
         "n": str(len(sentences)),
         "acceptability": __version__,
@@ -244,9 +253,12 @@ def sign_judgements(sentences: Sequence[str], model: str, reduce: str | None = N
     return build_signature("judge", fields)
 
 
-def _make_judged_suite(sentences: Sequence[str]) -> Suite:
+def _make_judged_suite(sentences: Sequence[str], context: str) -> Suite:
     """Return sentences that were typed as a suite."""
-    return Suite("judge", tuple(Sentence(str(number), text) for number, text in enumerate(sentences, start=1)))
+    tags = {"context": context} if context else {}
+    return Suite(
+        "judge", tuple(Sentence(str(number), text, tags=tags) for number, text in enumerate(sentences, start=1))
+    )
 
 
 def find_best_judgement(judgements: Sequence[Judgement]) -> int | None:

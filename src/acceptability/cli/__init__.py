@@ -15,6 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from acceptability import __version__
+from acceptability.cli.completion import complete_from_environment
 from acceptability.errors import AcceptabilityError, escape_control_chars, to_one_line
 
 _log = logging.getLogger(__name__)
@@ -25,7 +26,7 @@ _PANELS: dict[str, dict[str, tuple[str, str]]] = {
     "Score and evaluate": {
         "score": (
             "Score every sentence of a suite with a model.",
-            "acceptability score starter trigram --words",
+            "acceptability score starter --model trigram --words",
         ),
         "evaluate": (
             "Evaluate models on suites: the values of measures, with confidence intervals.",
@@ -36,7 +37,7 @@ _PANELS: dict[str, dict[str, tuple[str, str]]] = {
             "acceptability measure starter --scores mine.csv",
         ),
         "judge": (
-            "Score sentences, show the surprisal of each token, and report which sentence is better.",
+            "Score sentences, show the surprisal of each token, and rank them.",
             'acceptability judge "The boys were late." "The boys was late."',
         ),
         "contrasts": (
@@ -114,11 +115,11 @@ _PANELS: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "perplexity": (
             "Measure the perplexity per word of a model on a text.",
-            "acceptability perplexity ngram:model --corpus held-out.txt",
+            "acceptability perplexity --model ngram:model --corpus held-out.txt",
         ),
         "calibrate": (
             "Measure the calibration of a classifier, before and after its probabilities are recalibrated.",
-            "acceptability calibrate -m classifier:FOLDER --on cola/in_domain_dev",
+            "acceptability calibrate cola/in_domain_dev -m classifier:FOLDER",
         ),
         "submit": (
             "Write predictions for CoLA in the formats of GLUE and Kaggle; several models "
@@ -191,6 +192,9 @@ _SHARED_MODULES = {
 
 # Options that had another name in the version before: accepted for one release, with a line that names the new one.
 _RENAMED_OPTIONS = {
+    "demo": {"--page": "--report"},
+    "generate": {"--lm": "--model"},
+    "measure": {"--columns": "--score-columns"},
     "ratings": {"--least-responses": "--min-responses", "--least-catch": "--min-catch"},
     "serve": {"--most-megabytes": "--max-megabytes", "--most-sentences": "--max-sentences"},
 }
@@ -302,9 +306,13 @@ def main() -> None:
     # Python sets a stream to None if it was closed when the program started (`acceptability … >&-`), and any print
     # would then fail.
     sys.stdout, sys.stderr = (stream or Path(os.devnull).open("w") for stream in (sys.stdout, sys.stderr))  # noqa: SIM115
+    if complete_from_environment(os.environ):
+        return
     # Progress bars and warnings of other libraries would be drawn into our own bars.
-    os.environ.setdefault("TQDM_DISABLE", "1")
+    for name in ("TQDM_DISABLE", "HF_HUB_DISABLE_PROGRESS_BARS", "HF_DATASETS_DISABLE_PROGRESS_BARS"):
+        os.environ.setdefault(name, "1")
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    os.environ.setdefault("DATASETS_VERBOSITY", "error")
     _log_to_stderr()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

@@ -35,7 +35,7 @@ from acceptability.types import Suite
 
 app = typer.Typer(help="List, show, fetch, verify, check, pair and export suites.", invoke_without_command=True)
 OutOption = Annotated[
-    Path, typer.Option("--out", help="The file to write: .jsonl, or .txt for the notation of linguists.")
+    Path, typer.Option("--out", "-o", help="The file to write: .jsonl, or .txt for the notation of linguists.")
 ]
 NameArgument = Annotated[str, typer.Argument(help="A suite of the catalog, or a file.")]
 CatalogNameArgument = Annotated[str, typer.Argument(help="A suite of the catalog, or a group of suites such as cola.")]

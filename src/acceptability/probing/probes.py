@@ -561,6 +561,9 @@ class _MulticlassMCC:
     def value(self, units: Units) -> float:
         return compute_multiclass_mcc(units["predicted"].astype(np.int64), units["label"].astype(np.int64))
 
+    def weigh(self, units: Units) -> None:
+        """Leave each resample to ``value``."""
+
 
 def bootstrap_mcc_interval(
     predicted: Labels, labels: Labels, items: NDArray[np.int64], bootstrap: Bootstrap
