@@ -84,7 +84,7 @@ def test_options_of_other_commands_are_left_alone(notices: pytest.LogCaptureFixt
 
 
 def test_a_signature_made_before_reads_as_one_made_now() -> None:
-    (result,) = evaluate(PAIR, ["prompted:uniform(method='which')"], measures=["PairAccuracy(ties=0.5)"])
+    (result,) = evaluate(PAIR, ["prompted:uniform(method='which')"], measure=["PairAccuracy(ties=0.5)"])
     former = result.signature.replace("model:prompted:", "model:asking:")
     assert former != result.signature
     assert parse_signature(former) == parse_signature(result.signature)

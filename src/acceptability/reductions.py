@@ -117,6 +117,9 @@ class Exp(_SpecRepr):
     of: Reduction
 
     def __post_init__(self) -> None:
+        # The class itself is a frequent slip in Python, exp(lp) for exp(lp()), and means the same in a spec.
+        if isinstance(self.of, type) and issubclass(self.of, _SpecRepr):
+            object.__setattr__(self, "of", self.of())
         if not callable(self.of):
             raise ScoreError(f"exp: {self.of!r} is not a reduction; write exp(lp), exp(mean_lp), ...")
 

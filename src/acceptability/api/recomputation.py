@@ -18,10 +18,11 @@ from acceptability import __version__, registry
 from acceptability.api.comparison import compare, correlate
 from acceptability.api.contrasts import evaluate_contrasts
 from acceptability.api.evaluation import measure, needs_regions
+from acceptability.api.interface.arguments import as_reduction
 from acceptability.api.linking import LinkResampling, link
 from acceptability.api.rating_tables import ResponseOptions, ScoreFile, build_choice_tables, build_rating_tables
 from acceptability.api.recalibration import calibrate
-from acceptability.api.scoring import ProgressCallback, judge, load_reduction, score, score_reductions, score_rows
+from acceptability.api.scoring import ProgressCallback, judge, score, score_reductions, score_rows
 from acceptability.api.significance.equivalence import equivalence
 from acceptability.api.significance.planning import power_from_options
 from acceptability.errors import AcceptabilityError, MeasureError, ModelError, ScoreError, SpecError, SuiteError
@@ -321,7 +322,7 @@ class Recomputation:
         parsed = parse_spec(_drop_tables(signature))
         # Every text is the name of a table, wherever it stands and however it is quoted.
         spec = format_parsed_spec(map_spec_texts(parsed, self._find_table))
-        table = find_unigram_reduction(load_reduction(spec))
+        table = find_unigram_reduction(as_reduction(spec))
         # The table's name and hash stand behind the reduction that uses it.
         if table and f"[{table.table.signature}," not in signature:
             raise ScoreError(f"the table of unigrams is {table.table.signature} here, not as in {signature}")
@@ -581,7 +582,7 @@ def _recompute_comparison(recomputation: Recomputation, fields: Fields) -> list[
 
     def compute() -> list[Row]:
         suite, scores = _find_measured(recomputation, fields, family)
-        return [comparison.row() for comparison in compare(suite, scores, [fields["measure"]], **options)]
+        return [comparison.row() for comparison in compare(suite, scores, measure=[fields["measure"]], **options)]
 
     rows = [row for row in recomputation.share(key, compute) if row["group"] == fields.get("group")]
     return [row for row in rows if pair in (None, parse_signature(str(row["signature"]))["model"])]
@@ -730,7 +731,7 @@ def _recompute_judgements(recomputation: Recomputation, fields: Fields) -> list[
         raise SpecError("the sentences of the signature are no list of texts")
     model, reduction, _ = recomputation.split_source(fields["model"])
     spec, reduce = recomputation.find_model(model), recomputation.find_reduction(reduction)
-    judgements = judge(sentences, spec, reduce, progress=recomputation.materials.progress)
+    judgements = judge(sentences, model=spec, reduce=reduce, progress=recomputation.materials.progress)
     return [judgement.row() for judgement in judgements]
 
 

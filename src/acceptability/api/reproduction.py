@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from acceptability import __version__
+from acceptability.api.interface.arguments import check_list
 from acceptability.api.recomputation import Materials, MissingInputs, NotReproducible, Recomputation, Row, SavedInputs
-from acceptability.api.scoring import ProgressCallback, check_list
+from acceptability.api.scoring import ProgressCallback
 from acceptability.errors import AcceptabilityError, SpecError, UnknownName
 from acceptability.protocols import Engine
 from acceptability.specs import SHORT_DIGITS, parse_signature, shorten_signature

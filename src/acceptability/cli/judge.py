@@ -38,7 +38,7 @@ def command(
         print_message(f"model: {name}, {list_named_models()[name].about}")
     name = set_spec_dtype(name, dtype) if dtype else name
     with show_progress() as progress:
-        judgements = judge(sentences, name, reduce, progress=progress)
+        judgements = judge(sentences, model=name, reduce=reduce, progress=progress)
     signature = sign_judgements(sentences, name, reduce)
     if as_json:
         print_json(
