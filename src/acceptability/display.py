@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, object]
 
-_PLAIN_ROWS = 10
+_PLAIN_ROWS = 20
 _HTML_ROWS = 60
 _TEXT_WIDTH = 40
 _LINE_WIDTH = 118

@@ -20,7 +20,7 @@ def is_pandas(value: object, kind: str) -> bool:
     >>> is_pandas("text", "Series")
     False
     """
-    return any(base.__name__ == kind and base.__module__.startswith("pandas.") for base in type(value).__mro__)
+    return any(base.__name__ == kind and base.__module__.partition(".")[0] == "pandas" for base in type(value).__mro__)
 
 
 def read_frame(frame: Any, name: str, columns: Mapping[str, str]) -> Suite:

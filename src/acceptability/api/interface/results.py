@@ -94,6 +94,17 @@ class ReportedRows(RowList[SourceT]):
         latex: str = registry.find("output", "latex")(self._collect_output())
         return latex
 
+    def _name_groups(self) -> tuple[str, dict[str, str]]:
+        """Return the tag that results are grouped by, and what each group is called beside it."""
+        groups = {str(result.group or "") for result in self}
+        tags = {group.removeprefix("macro(").partition("=")[0].rstrip(")") for group in groups if group}
+        # Results of several tags, joined by the user, need the tag in every row.
+        if len(tags) != 1:
+            return "group", {group: group or "all" for group in groups}
+        (tag,) = tags
+        shown = {f"macro({tag})": "macro mean", "": "all"}
+        return tag, {group: shown.get(group, group.removeprefix(f"{tag}=")) for group in groups}
+
     def unit_rows(self) -> Iterable[Mapping[str, object]]:
         """Return the rows that these are computed from; none for rows that do not have them."""
         return ()
@@ -161,7 +172,8 @@ class Results(ReportedRows[Result]):
         for given, known in ((columns, names), (values, ("value", "low", "high", "n"))):
             if given not in known:
                 raise MeasureError(f"pivot: {given!r} is none of {', '.join(known)}.{suggest_name(given, known)}")
-        rows = [row | {"group": row["group"] or "all"} for row in self.rows()]
+        tag, labels = self._name_groups()
+        rows = [row | {"group": labels[str(row["group"] or "")]} for row in self.rows()]
         varied = [name for name in names if name != columns and (name == "group" or len({r[name] for r in rows}) > 1)]
         # A table without groups has one row for all; its name would be a column of nothing.
         if {row["group"] for row in rows} == {"all"} and len(varied) > 1:
@@ -169,7 +181,8 @@ class Results(ReportedRows[Result]):
         cells: dict[tuple[str, ...], dict[str, Any]] = {}
         for row in rows:
             key = tuple(str(row[name]) for name in varied)
-            cells.setdefault(key, dict(zip(varied, key, strict=True)))[str(row[columns])] = row[values]
+            heads = (tag if name == "group" else name for name in varied)
+            cells.setdefault(key, dict(zip(heads, key, strict=True)))[str(row[columns])] = row[values]
         return Table(map(TableRow, cells.values()))
 
     def unit_rows(self) -> Iterable[Mapping[str, object]]:
