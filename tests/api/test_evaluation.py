@@ -5,7 +5,7 @@ import pytest
 
 from acceptability import MCC, PairAccuracy, Scores, Sentence, Suite, compare, evaluate, load_suite, measure, score
 from acceptability.api.evaluation import evaluate_suites
-from acceptability.errors import MeasureError, SpecError, SuiteError, UnknownName
+from acceptability.errors import MeasureError, SuiteError, UnknownName
 from acceptability.models.ngram import model
 from acceptability.specs import parse_signature
 from acceptability.stats.bootstrap import Bootstrap
@@ -52,12 +52,6 @@ def test_an_inapplicable_measure_is_refused_before_anything_is_scored(monkeypatc
     monkeypatch.setattr("acceptability.api.evaluation.score_reductions", lambda *_, **__: pytest.fail("a model ran"))
     with pytest.raises(MeasureError, match="nothing for ADC"):
         evaluate("starter", ["uniform"], measure=["ADC"])
-
-
-@pytest.mark.parametrize("name", ["measures", "reductions"])
-def test_a_single_string_for_a_list_is_refused(name: str) -> None:
-    with pytest.raises(SpecError, match=f"{name} is the text 'lp'; expected a list"):
-        evaluate("starter", ["uniform"], **{name: "lp"})
 
 
 def test_too_few_rows_to_resample_give_a_note_instead_of_an_interval() -> None:

@@ -78,7 +78,7 @@ def test_judgements_come_in_the_order_of_the_sentences() -> None:
     assert [judgement.text for judgement in judge(texts, model="uniform")] == texts
     with pytest.raises(SuiteError, match="'2' is empty"):
         judge(["fine", " "], model="uniform")
-    with pytest.raises(SpecError, match="expected a list of texts"):
+    with pytest.raises(SpecError, match="'uniform' is a model, not a sentence; write model='uniform'"):
         judge("Cats sleep.", "uniform")
 
 

@@ -223,6 +223,7 @@ def measure(
         resamples, resample_by, seed, interval: The settings of the bootstrap, see ``evaluate``.
         bootstrap: These four in one object.
 
+    >>> from acceptability import Contrast, Sentence
     >>> suite = Suite("two", (Sentence("a", "Cats sleep."), Sentence("b", "Cats sleeps.")), (Contrast("a", "b"),))
     >>> measure(suite, Scores({"a": -2.0, "b": -3.0}, "toy"), "PairAccuracy")[0].value
     1.0

@@ -122,7 +122,7 @@ def reproduce(
         progress: Called with a model's name, the number of finished queries, and the number of all queries.
 
     >>> from acceptability import evaluate
-    >>> result = evaluate("starter", ["uniform"], measures=["PairAccuracy"])[0]
+    >>> result = evaluate("starter", ["uniform"], measure=["PairAccuracy"])[0]
     >>> reproduce(result.signature, expected={"value": result.value, "low": result.low, "high": result.high})[0].status
     'equal'
     """

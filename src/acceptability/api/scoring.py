@@ -35,6 +35,7 @@ from acceptability.api.interface.arguments import (
     as_reduction,
     as_sentences,
     as_suite,
+    is_model_name,
     list_texts,
     make_text_suite,
 )
@@ -306,6 +307,9 @@ def _read_judge_arguments(
         raise SpecError("judge: no sentence was given")
     first, *others = sentences
     if isinstance(first, str):
+        # A name after a sentence is meant as the model; it would be judged as a sentence otherwise.
+        if model is None and others and isinstance(others[0], str) and is_model_name(others[0]):
+            raise SpecError(f"judge: {others[0]!r} is a model, not a sentence; write model={others[0]!r}")
         return list_texts(list(sentences)), model, reduce
     if len(others) > 2 or (others and model is not None) or (len(others) == 2 and reduce is not None):
         raise SpecError("judge: give sentences one by one or as a single list, then model=… and reduce=…")

@@ -26,7 +26,7 @@ from acceptability.errors import (
     warn_of_former_name,
 )
 from acceptability.measures import load_measure
-from acceptability.models import load_model
+from acceptability.models import list_named_models, load_model
 from acceptability.protocols import Engine, Measure, Model, Reduction, complete_measure, complete_model
 from acceptability.stats.bootstrap import Bootstrap
 from acceptability.stats.sampling_units import parse_sampling_unit
@@ -220,6 +220,16 @@ def as_model(model: ModelLike) -> tuple[str, Model]:
         )
     completed = complete_model(model)
     return completed.display_name, completed
+
+
+def is_model_name(text: str) -> bool:
+    """Tell whether a text is the name or the spec of a model.
+
+    >>> is_model_name("trigram"), is_model_name("causal:gpt2"), is_model_name("Cats sleep.")
+    (True, True, False)
+    """
+    kind = text.partition(":")[0].partition("(")[0]
+    return kind in list_named_models() or (kind in registry.names("model") and not text.endswith("."))
 
 
 def as_models(models: ModelLike | Sequence[ModelLike]) -> list[ModelLike]:

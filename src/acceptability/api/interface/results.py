@@ -94,17 +94,6 @@ class ReportedRows(RowList[SourceT]):
         latex: str = registry.find("output", "latex")(self._collect_output())
         return latex
 
-    def _name_groups(self) -> tuple[str, dict[str, str]]:
-        """Return the tag that results are grouped by, and what each group is called beside it."""
-        groups = {str(result.group or "") for result in self}
-        tags = {group.removeprefix("macro(").partition("=")[0].rstrip(")") for group in groups if group}
-        # Results of several tags, joined by the user, need the tag in every row.
-        if len(tags) != 1:
-            return "group", {group: group or "all" for group in groups}
-        (tag,) = tags
-        shown = {f"macro({tag})": "macro mean", "": "all"}
-        return tag, {group: shown.get(group, group.removeprefix(f"{tag}=")) for group in groups}
-
     def unit_rows(self) -> Iterable[Mapping[str, object]]:
         """Return the rows that these are computed from; none for rows that do not have them."""
         return ()
@@ -184,6 +173,17 @@ class Results(ReportedRows[Result]):
             heads = (tag if name == "group" else name for name in varied)
             cells.setdefault(key, dict(zip(heads, key, strict=True)))[str(row[columns])] = row[values]
         return Table(map(TableRow, cells.values()))
+
+    def _name_groups(self) -> tuple[str, dict[str, str]]:
+        """Return the tag that results are grouped by, and what each group is called beside it."""
+        groups = {str(result.group or "") for result in self}
+        tags = {group.removeprefix("macro(").partition("=")[0].rstrip(")") for group in groups if group}
+        # Results of several tags, joined by the user, need the tag in every row.
+        if len(tags) != 1:
+            return "group", {group: group or "all" for group in groups}
+        (tag,) = tags
+        shown = {f"macro({tag})": "macro mean", "": "all"}
+        return tag, {group: shown.get(group, group.removeprefix(f"{tag}=")) for group in groups}
 
     def unit_rows(self) -> Iterable[Mapping[str, object]]:
         """Return the rows that results over the whole suite are computed from."""

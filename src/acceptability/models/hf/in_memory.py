@@ -16,11 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from acceptability.errors import ModelError
-from acceptability.models.files import validate_choice
-from acceptability.models.hf.causal import Causal
+from acceptability.models.files import validate_bool, validate_choice
+from acceptability.models.hf.causal import Causal, validate_framing
 from acceptability.models.hf.classifier import Classifier
 from acceptability.models.hf.loading import Checkpoint, TrustSettings, configure_runtime, validate_dtype
+from acceptability.models.hf.masked import VARIANTS as MASKED_VARIANTS
 from acceptability.models.hf.masked import Masked
+from acceptability.models.hf.seq2seq import VARIANTS as SEQ2SEQ_VARIANTS
 from acceptability.models.hf.seq2seq import Seq2Seq
 from acceptability.protocols import Model
 
@@ -92,18 +94,24 @@ def _make_causal(
     preset: str | None = None,
     spaces: str = "leading",
 ) -> Model:
+    validate_framing(bos, eos, preset, spaces)
     return Causal(files, bos, eos, dtype, device, preset, spaces)
 
 
 def _make_masked(files: Checkpoint, dtype: str, device: str, *, variant: str = "pll") -> Model:
-    return Masked(files, variant, dtype, device)
+    return Masked(files, validate_choice("variant", variant, MASKED_VARIANTS), dtype, device)
 
 
 def _make_seq2seq(files: Checkpoint, dtype: str, device: str, *, variant: str = "lp", eos: bool = False) -> Model:
+    validate_choice("variant", variant, SEQ2SEQ_VARIANTS)
+    if validate_bool("eos", eos) and variant == "pll":
+        raise ModelError("seq2seq: variant='pll' scores no end token; leave out eos=True")
     return Seq2Seq(files, variant, eos, dtype, device)
 
 
 def _make_classifier(files: Checkpoint, dtype: str, device: str, *, acceptable: int = 1) -> Model:
+    if isinstance(acceptable, bool) or acceptable not in (0, 1):
+        raise ModelError(f"classifier: acceptable is {acceptable!r}; expected the label 0 or 1")
     return Classifier(files, acceptable, dtype, device)
 
 
