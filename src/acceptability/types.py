@@ -290,6 +290,8 @@ class Suite:
         """
         rows, kind = (self.contrasts, "contrasts") if self.contrasts else (self.sentences, "sentences")
         # True is an int too, and a share such as 0.1 is a frequent slip.
+        if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+            raise SuiteError(f"sample: seed is {seed!r}; expected a whole number from 0")
         if isinstance(n, bool) or not isinstance(n, int) or not 0 < n <= len(rows):
             raise SuiteError(
                 f"sample: n is {n!r}; suite {self.name!r} has {len(rows)} {kind}, so give 1 to {len(rows)}"
@@ -379,12 +381,38 @@ def split_part_name(name: str) -> tuple[str, dict[str, str]]:
     >>> split_part_name("blimp[phenomenon=npi,item=1]")
     ('blimp', {'phenomenon': 'npi', 'item': '1'})
     """
+    # A sample of a part: what was drawn comes after it, see ``find_named_part``.
+    if sample := _SAMPLE.fullmatch(name):
+        return split_part_name(sample[1])
     base, bracket, description = name.removesuffix("]").partition("[")
     if not (bracket and name.endswith("]") and "=" in description):
         return name, {}
     # Values of tags may contain commas: one that no name of a tag follows belongs to the value before it.
     pairs = (part.partition("=") for part in re.split(r",(?=[^,=]+=)", description))
     return base, {tag: value for tag, _, value in pairs}
+
+
+_SAMPLE = re.compile(r"(.+)\(sample=(\d+),seed=(\d+)\)", re.DOTALL)
+
+
+def find_named_part(suite: Suite, name: str) -> Suite | None:
+    """Return the suite itself, or the part of it (of tags, or a sample) that has a name; None if neither has.
+
+    >>> suite = Suite("two", (Sentence("a", "Cats sleep.", tags={"item": "1"}), Sentence("b", "Dogs sleep.")))
+    >>> find_named_part(suite, suite.filter(item="1").sample(1, seed=3).name)
+    Suite('two[item=1](sample=1,seed=3)', 1 sentences, 0 contrasts)
+    """
+    # A suite may itself be called like a part.
+    if suite.name == name:
+        return suite
+    try:
+        if sample := _SAMPLE.fullmatch(name):
+            whole = find_named_part(suite, sample[1])
+            return whole and whole.sample(int(sample[2]), int(sample[3]))
+        base, where = split_part_name(name)
+        return suite.filter(**where) if where and suite.name == base else None
+    except SuiteError:
+        return None
 
 
 def _serialize_sentence(sentence: Sentence, derived: frozenset[str]) -> str:

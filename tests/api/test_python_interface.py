@@ -418,3 +418,10 @@ def test_lists_name_what_there_is() -> None:
     assert [row["name"] for row in list_suites("starter")] == ["starter"]
     assert "trigram" in [row["name"] for row in list_models()]
     assert dict(list_measures()[0])["needs"] == "contrasts"
+
+
+def test_a_result_on_a_sample_is_computed_again_from_its_signature() -> None:
+    part = load_suite("starter").filter(phenomenon="island_effects").sample(20, seed=4)
+    (result,) = evaluate(part, "uniform", measure="PairAccuracy", resamples=0)
+    (again,) = acceptability.reproduce(result.signature, expected={"value": result.value})
+    assert again.status == "equal"

@@ -44,7 +44,7 @@ from acceptability.store.runs import find_part, iter_input_suites
 from acceptability.store.scorefile import SignedScores, parse_score_signature, read_scores
 from acceptability.suites import find_entries, is_catalog_name, load_suite
 from acceptability.suites.tables import TABLE_SUFFIXES, is_table_file
-from acceptability.types import SINGLE_ROWS, Scores, Sentence, Suite, split_part_name
+from acceptability.types import SINGLE_ROWS, Scores, Sentence, Suite, find_named_part, split_part_name
 
 Row = Mapping[str, object]
 Fields = Mapping[str, str]
@@ -173,7 +173,7 @@ class Recomputation:
         for suite in self._iter_suites(signature):
             if found := find_part(suite, signature):
                 return found
-            part = _choose_part(suite, name)
+            part = find_named_part(suite, name)
             if part and any_content:
                 return part
             if part:
@@ -424,17 +424,6 @@ def _check_measure(text: str) -> None:
     if name not in registry.names("measure"):
         raise MeasureError(f"no installed package has the measure {name!r}: install its plug-in")
     load_measure(text)
-
-
-def _choose_part(suite: Suite, name: str) -> Suite | None:
-    """Return the suite or its part that has a name; None if neither has."""
-    base, where = split_part_name(name)
-    if suite.name == name:
-        return suite
-    try:
-        return suite.filter(**where) if suite.name == base else None
-    except SuiteError:
-        return None
 
 
 def _list_sources(fields: Fields) -> list[str]:

@@ -30,7 +30,7 @@ from acceptability.models.hf.loading import get_default_device
 from acceptability.paths import home_folder
 from acceptability.store.scores import SCORING_VERSION
 from acceptability.suites import is_catalog_name, load_suite
-from acceptability.types import Contrast, Result, Sentence, Suite, Tags, Units, split_part_name
+from acceptability.types import Contrast, Result, Sentence, Suite, Tags, Units, find_named_part
 
 RunRow = Mapping[str, object]
 
@@ -329,14 +329,8 @@ def find_part(suite: Suite, signature: str) -> Suite | None:
     """
     if suite.signature == signature:
         return suite
-    name = signature.rpartition("#")[0]
-    # A suite may itself be called like a part, which was then the first case.
-    where = split_part_name(name)[1] if name.startswith(f"{suite.name}[") else {}
-    try:
-        part = suite.filter(**where)
-    except SuiteError:
-        return None
-    return part if part.signature == signature else None
+    part = find_named_part(suite, signature.rpartition("#")[0])
+    return part if part and part.signature == signature else None
 
 
 def _load_described_suite(folder: Path, described: Mapping[str, Any]) -> Suite:
