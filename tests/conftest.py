@@ -113,7 +113,7 @@ MOST_ROWS, MOST_ROWS_TOGETHER = 110_000, 200_000
 @pytest.fixture(scope="session", autouse=True)
 def shared_suites() -> Iterator[None]:
     """A suite whose files have not changed is parsed once for all tests in this process; nothing can change it."""
-    read = suites._read_entry
+    read = suites._parse_entry
     known: OrderedDict[object, Suite] = OrderedDict()
 
     def read_entry(entry: CatalogEntry) -> Suite:
@@ -136,7 +136,7 @@ def shared_suites() -> Iterator[None]:
         return paired[key]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(suites, "_read_entry", read_entry)
+        patch.setattr(suites, "_parse_entry", read_entry)
         # Its own tests call it directly; the studies that need it take a second for each call.
         patch.setattr(park_suites, "pair_textbook_sentences", pair_sentences)
         yield
