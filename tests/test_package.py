@@ -23,7 +23,7 @@ SOURCE = Path(acceptability.__file__).parent
 # A room imports from the lines above its own, never from its own line or below.
 ROOM_ORDER = [
     {"errors"},
-    {"paths", "specs", "timings"},
+    {"display", "paths", "specs", "timings"},
     {"registry", "types"},
     {"outputs", "protocols", "text"},
     {"generate", "measures", "models", "reductions", "stats"},

@@ -53,6 +53,11 @@ class Model(Protocol):
         return lambda: self.run(batch)
 
     @property
+    def display_name(self) -> str:
+        """The name in tables of a model that is given as an object; by default its signature."""
+        return self.signature
+
+    @property
     def budget(self) -> int:
         """The maximal number of token positions in a batch."""
         return 1024
@@ -116,6 +121,10 @@ class _CompletedModel(Model):
             self.inner, "begin", super().begin
         )
         return begin(batch)
+
+    @property
+    def display_name(self) -> str:
+        return str(getattr(self.inner, "display_name", super().display_name))
 
     @property
     def budget(self) -> int:

@@ -58,8 +58,12 @@ def _require_logits(output: ModelOutput, reduction: object) -> tuple[float, floa
     raise ScoreError(f"{reduction!r} reads a classifier's logits; this is a language model. Use lp, mean_lp, slor, ...")
 
 
-class _SpecRepr:
-    """Gives a reduction a ``repr`` that is its spec, which is its signature too unless it reads a file."""
+class NamedReduction:
+    """The base of reductions, plug-ins' too: gives a ``repr`` that is the spec, and a signature that is the same.
+
+    A class that derives from it is a frozen dataclass with ``repr=False``, and has ``name``, its name in the registry.
+    A reduction that reads a file overrides ``signature``, to which it adds a hash of the content.
+    """
 
     name: ClassVar[str]
 
@@ -74,7 +78,7 @@ class _SpecRepr:
 
 
 @dataclass(frozen=True, repr=False)
-class LP(_SpecRepr):
+class LP(NamedReduction):
     """The log-probability of the whole sentence.
 
     >>> LP()(TokenScores("a b", ("a", "b"), ((0, 1), (2, 3)), np.array([-1, -3], dtype=np.float32)))
@@ -89,7 +93,7 @@ class LP(_SpecRepr):
 
 
 @dataclass(frozen=True, repr=False)
-class MeanLP(_SpecRepr):
+class MeanLP(NamedReduction):
     """The mean log-probability of the sentence's tokens ("norm" in Niu and Penn 2020)."""
 
     name = "mean_lp"
@@ -99,7 +103,7 @@ class MeanLP(_SpecRepr):
 
 
 @dataclass(frozen=True, repr=False)
-class PenLP(_SpecRepr):
+class PenLP(NamedReduction):
     """The log-probability divided by ((5 + n) / 6) ^ 0.8, a softer penalty on length."""
 
     name = "pen_lp"
@@ -114,7 +118,7 @@ def _length_penalty(length: int) -> float:
 
 
 @dataclass(frozen=True, repr=False)
-class Exp(_SpecRepr):
+class Exp(NamedReduction):
     """The exponential of another reduction, which Niu and Penn (2020) correlate with acceptability.
 
     Args:
@@ -125,6 +129,9 @@ class Exp(_SpecRepr):
     of: Reduction
 
     def __post_init__(self) -> None:
+        # The class itself is a frequent slip in Python, exp(lp) for exp(lp()), and means the same in a spec.
+        if isinstance(self.of, type) and issubclass(self.of, NamedReduction):
+            object.__setattr__(self, "of", self.of())
         if not callable(self.of):
             raise ScoreError(f"exp: {self.of!r} is not a reduction; write exp(lp), exp(mean_lp), ...")
 
@@ -142,7 +149,7 @@ class Exp(_SpecRepr):
 
 
 @dataclass(frozen=True, repr=False)
-class LogOdds(_SpecRepr):
+class LogOdds(NamedReduction):
     """A classifier's log-odds of "acceptable"; 0 is undecided.
 
     >>> LogOdds()(LabelScores("a b", (-1.0, 2.0)))
@@ -157,7 +164,7 @@ class LogOdds(_SpecRepr):
 
 
 @dataclass(frozen=True, repr=False)
-class _TemperatureReduction(_SpecRepr):
+class _TemperatureReduction(NamedReduction):
     """Rescales a classifier's log-odds by temperature scaling: divides them by a temperature."""
 
     temperature: float = 1.0
@@ -216,7 +223,7 @@ class SignedConfidence(_TemperatureReduction):
 
 
 @dataclass(frozen=True, repr=False)
-class UnigramReduction(_SpecRepr):
+class UnigramReduction(NamedReduction):
     """Compares log-probabilities with unigram log-probabilities.
 
     Args:

@@ -14,15 +14,20 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from importlib import import_module
 from itertools import compress
 from json.encoder import encode_basestring_ascii
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from acceptability.display import ShownRow, collect_columns, format_html, make_frame
 from acceptability.errors import ScoreError, SuiteError, shorten, suggest_name, warn_of_former_name
 from acceptability.specs import fingerprint_lines
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Floats: TypeAlias = NDArray[np.float64]
 Rows: TypeAlias = NDArray[np.int64]
@@ -31,6 +36,8 @@ Span: TypeAlias = tuple[int, int]
 
 SINGLE_ROWS = "row"
 """The sampling unit of data whose rows (sentences, contrasts) were sampled one by one; no tag."""
+
+_ROWS_SHOWN = 10
 
 
 _CONTROL_CHARACTER = re.compile("[\x00-\x1f]")
@@ -232,8 +239,13 @@ class Suite:
         derived_tags: The tags that a reader computed from other parts of the data. They are not part of the hash, so
             that a reader may add one without changing the signatures of results.
 
-    >>> Suite("two", (Sentence("a", "Cats sleep."), Sentence("b", "Cats sleeps.")), (Contrast("a", "b"),))
+    A suite is a collection of its sentences: it has a length, can be iterated, and gives a sentence by its id.
+
+    >>> suite = Suite("two", (Sentence("a", "Cats sleep."), Sentence("b", "Cats sleeps.")), (Contrast("a", "b"),))
+    >>> suite
     Suite('two', 2 sentences, 1 contrasts)
+    >>> len(suite), suite["b"].text, [sentence.id for sentence in suite]
+    (2, 'Cats sleeps.', ['a', 'b'])
     """
 
     name: str
@@ -447,6 +459,86 @@ class Suite:
         is_sentence = np.array([sentence_id in ids for sentence_id in self.ids], dtype=bool)
         return self._select(is_sentence, np.asarray(is_sentence[self.pairs].all(axis=1)))
 
+    def sample(self, n: int, seed: int = 0) -> Suite:
+        """Return a random part of the suite, drawn without replacement and in the suite's order.
+
+        Args:
+            n: How many contrasts, with their sentences; of a suite without contrasts, how many sentences.
+            seed: The same seed draws the same part.
+
+        >>> sentences = (Sentence("a", "Cats sleep."), Sentence("b", "Dogs sleep."), Sentence("c", "Mice sleep."))
+        >>> Suite("three", sentences).sample(2)
+        Suite('three(sample=2,seed=0)', 2 sentences, 0 contrasts)
+        """
+        rows: Sequence[object]
+        rows, kind = (self.contrasts, "contrasts") if self.contrasts else (self.sentences, "sentences")
+        # True is an int too, and a share such as 0.1 is a frequent slip.
+        if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+            raise SuiteError(f"sample: seed is {seed!r}; expected a whole number from 0")
+        if isinstance(n, bool) or not isinstance(n, int) or not 0 < n <= len(rows):
+            raise SuiteError(
+                f"sample: n is {n!r}; suite {self.name!r} has {len(rows)} {kind}, so give 1 to {len(rows)}"
+            )
+        is_drawn = np.zeros(len(rows), dtype=bool)
+        is_drawn[np.random.default_rng(seed).choice(len(rows), n, replace=False)] = True
+        is_sentence, is_contrast = is_drawn, np.zeros(0, dtype=bool)
+        if self.contrasts:
+            is_sentence, is_contrast = np.zeros(len(self.sentences), dtype=bool), is_drawn
+            is_sentence[self.pairs[is_drawn].ravel()] = True
+        return replace(self._select(is_sentence, is_contrast), name=f"{self.name}(sample={n},seed={seed})")
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a pandas data frame with a row for each sentence: id, text, label, rating, and a column for each tag.
+
+        ``better_than`` has the ids of the sentences that it is contrasted with as the better one, so that
+        ``Suite.from_frame`` reads the suite back; regions are not part of the frame.
+
+        Raises:
+            MissingExtra: pandas is not installed.
+        """
+        worse: dict[str, list[str]] = {}
+        for contrast in self.contrasts:
+            worse.setdefault(contrast.better, []).append(contrast.worse)
+        rows: list[dict[str, object]] = [
+            {"id": sentence.id, "text": sentence.text, "label": sentence.label, "rating": sentence.rating}
+            | dict(sentence.tags)
+            | ({"better_than": worse.get(sentence.id, [])} if self.contrasts else {})
+            for sentence in self.sentences
+        ]
+        # Columns of nothing, such as the ratings of a suite without any, are left out.
+        columns = {name: cells for name, cells in collect_columns(rows).items() if set(map(repr, cells)) != {"None"}}
+        return make_frame(columns)
+
+    @classmethod
+    def from_frame(cls, frame: pd.DataFrame, name: str = "frame", *, unit: str | None = None, **columns: str) -> Suite:
+        """Return the suite in a pandas data frame, by the rules for tables.
+
+        Args:
+            frame: A column ``text`` (perhaps ``label``, ``rating``), or ``good`` and ``bad``; others become tags.
+            name: The name of the suite in tables and signatures.
+            unit: The sampling unit, see ``Suite``; by default the tag ``set`` or ``item`` if all rows have it.
+            columns: The frame's names of these columns where they differ: ``good="g", bad="b"``.
+        """
+        # The rules for tables stand in a room above this one, and are loaded when they are needed.
+        suite: Suite = import_module("acceptability.suites.frames").read_frame(frame, name, columns)
+        return suite if unit is None else replace(suite, unit=unit)
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+    def __iter__(self) -> Iterator[Sentence]:
+        return iter(self.sentences)
+
+    def __contains__(self, sentence_id: object) -> bool:
+        return sentence_id in self.by_id
+
+    def __getitem__(self, sentence_id: str) -> Sentence:
+        try:
+            return self.by_id[sentence_id]
+        except (KeyError, TypeError):
+            hint = suggest_name(sentence_id, self.by_id) if isinstance(sentence_id, str) else " Ids are texts."
+            raise SuiteError(f"suite {self.name!r} has no sentence {sentence_id!r}.{hint}") from None
+
     def select_below(self, path: str) -> Suite | None:
         """Return the sentences whose ids are a path, or begin with it and a slash, and the contrasts between these.
 
@@ -483,6 +575,14 @@ class Suite:
         unit = f", unit={self.unit!r}" if self.unit else ""
         return f"Suite({self.name!r}, {len(self.sentences)} sentences, {len(self.contrasts)} contrasts{unit})"
 
+    def _repr_html_(self) -> str:
+        rows: list[dict[str, object]] = [
+            {"id": sentence.id, "text": sentence.text, "label": sentence.label, "rating": sentence.rating}
+            for sentence in self.sentences[:_ROWS_SHOWN]
+        ]
+        more = len(self.sentences) - len(rows)
+        return format_html(rows, caption=repr(self), notes=[f"… {more} more sentences"] if more else [])
+
 
 def split_part_name(name: str) -> tuple[str, dict[str, str]]:
     """Return the name of a suite, and the values of tags that ``Suite.filter`` chose a part of it by.
@@ -490,12 +590,38 @@ def split_part_name(name: str) -> tuple[str, dict[str, str]]:
     >>> split_part_name("blimp[phenomenon=npi,item=1]")
     ('blimp', {'phenomenon': 'npi', 'item': '1'})
     """
+    # A sample of a part: what was drawn comes after it, see ``find_named_part``.
+    if sample := _SAMPLE.fullmatch(name):
+        return split_part_name(sample[1])
     base, bracket, description = name.removesuffix("]").partition("[")
     if not (bracket and name.endswith("]") and "=" in description):
         return name, {}
     # Values of tags may contain commas: one that no name of a tag follows belongs to the value before it.
     pairs = (part.partition("=") for part in re.split(r",(?=[^,=]+=)", description))
     return base, {tag: value for tag, _, value in pairs}
+
+
+_SAMPLE = re.compile(r"(.+)\(sample=(\d+),seed=(\d+)\)", re.DOTALL)
+
+
+def find_named_part(suite: Suite, name: str) -> Suite | None:
+    """Return the suite itself, or the part of it (of tags, or a sample) that has a name; None if neither has.
+
+    >>> suite = Suite("two", (Sentence("a", "Cats sleep.", tags={"item": "1"}), Sentence("b", "Dogs sleep.")))
+    >>> find_named_part(suite, suite.filter(item="1").sample(1, seed=3).name)
+    Suite('two[item=1](sample=1,seed=3)', 1 sentences, 0 contrasts)
+    """
+    # A suite may itself be called like a part.
+    if suite.name == name:
+        return suite
+    try:
+        if sample := _SAMPLE.fullmatch(name):
+            whole = find_named_part(suite, sample[1])
+            return whole and whole.sample(int(sample[2]), int(sample[3]))
+        base, where = split_part_name(name)
+        return suite.filter(**where) if where and suite.name == base else None
+    except SuiteError:
+        return None
 
 
 def _find_tag_column(rows: Sequence[Sentence] | Sequence[Contrast], tag: str) -> TagColumn:
@@ -678,6 +804,21 @@ class TokenScores:
         if self.spelling_logprobs and len(self.spelling_logprobs) != len(self.unknown or ()):
             raise ScoreError(f"{shorten(self.text)!r}: unknown tokens and their spellings differ in number")
 
+    def __repr__(self) -> str:
+        total = float(self.logprobs.sum(dtype=np.float64))
+        return f"TokenScores({shorten(self.text)!r}, {len(self.tokens)} tokens, log-probability {total:.3f})"
+
+    def _repr_html_(self) -> str:
+        rows: list[dict[str, object]] = [
+            {
+                "token": self.text[start:end].strip() or token,
+                "logprob": logprob,
+                "surprisal_bits": -logprob / math.log(2),
+            }
+            for token, (start, end), logprob in zip(self.tokens, self.offsets, self.logprobs.tolist(), strict=True)
+        ]
+        return format_html(rows, caption=self.text)
+
     @property
     def unknown_words(self) -> tuple[str, ...]:
         """The unknown tokens, as they stand in the text."""
@@ -716,9 +857,13 @@ class Scores:
         partial: Whether sentences without a score are left out of results; otherwise they are an error.
         unknown_words: The words of a sentence that are not in the model's vocabulary, for each sentence id that has
             some.
+        suite: The suite of the sentences, if it is known, for the texts in ``to_frame``.
 
-    >>> Scores({"a": -3.5}, model="toy")["a"]
-    -3.5
+    >>> scores = Scores({"a": -3.5}, model="toy")
+    >>> scores
+    Scores(of 'toy', 1 score, mean -3.500)
+    >>> scores["a"], len(scores), list(scores)
+    (-3.5, 1, ['a'])
     """
 
     values: Mapping[str, float]
@@ -729,6 +874,7 @@ class Scores:
     missing: int = 0
     partial: bool = False
     unknown_words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    suite: Suite | None = None
 
     def __post_init__(self) -> None:
         for key, value in self.values.items():
@@ -743,6 +889,48 @@ class Scores:
                 f"no score of {self.model!r} for sentence {sentence_id!r}, which the measure needs. "
                 f"There are scores for {len(self.values)} sentences{self.missing_hint}."
             ) from None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.values)
+
+    def __contains__(self, sentence_id: object) -> bool:
+        return sentence_id in self.values
+
+    def keys(self) -> Iterable[str]:
+        """Return the ids of the sentences, so that ``dict(scores)`` has a score for each."""
+        return self.values.keys()
+
+    def __repr__(self) -> str:
+        reduction = f" by {self.reduction}" if self.reduction else ""
+        mean = f", mean {math.fsum(self.values.values()) / len(self.values):.3f}" if self.values else ""
+        plural = "" if len(self.values) == 1 else "s"
+        return f"Scores(of {self.model!r}{reduction}, {len(self.values)} score{plural}{mean})"
+
+    def _repr_html_(self) -> str:
+        more = len(self.values) - _ROWS_SHOWN
+        notes = [*self.notes, *([f"… {more} more scores"] if more > 0 else [])]
+        return format_html(self._list_rows(_ROWS_SHOWN), caption=repr(self), notes=notes)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a pandas data frame with a row for each sentence: its id, and the text if it is known, and its score.
+
+        Raises:
+            MissingExtra: pandas is not installed.
+        """
+        return make_frame(collect_columns(self._list_rows()))
+
+    def _list_rows(self, count: int | None = None) -> list[dict[str, object]]:
+        by_id = self.suite.by_id if self.suite else {}
+        rows: list[dict[str, object]] = []
+        for key, value in list(self.values.items())[:count]:
+            text = {"text": by_id[key].text if key in by_id else None} if by_id else {}
+            rows.append({"sentence_id": key, **text, "score": value})
+            if self.unknown_words:
+                rows[-1]["unknown_words"] = " ".join(self.unknown_words.get(key, ()))
+        return rows
 
     @property
     def missing_hint(self) -> str:
@@ -837,6 +1025,9 @@ class Units:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def __repr__(self) -> str:
+        return f"Units({len(self.ids)} rows, columns {', '.join(self.columns)})"
+
     def __getitem__(self, column: str) -> Floats:
         return self.columns[column]
 
@@ -888,8 +1079,8 @@ class Units:
         return self.take_columns(rows)
 
 
-@dataclass(frozen=True, eq=False)
-class Result:
+@dataclass(frozen=True, eq=False, repr=False)
+class Result(ShownRow):
     """The value of a measure, with its confidence interval, its rows and its signature.
 
     Args:

@@ -20,7 +20,7 @@ from acceptability.types import Units
 
 
 def test_a_run_is_saved_as_json_and_csv_and_listed(own_home: Path) -> None:
-    results = evaluate("starter", ["uniform"], measures=["PairAccuracy"], by="phenomenon")
+    results = evaluate("starter", ["uniform"], measure=["PairAccuracy"], by="phenomenon")
     rows = [result.row() for result in results]
     run = save_run(
         "evaluate", "starter -m uniform", rows, collect_unit_rows(results), [result.signature for result in results]

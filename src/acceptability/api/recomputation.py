@@ -18,10 +18,11 @@ from acceptability import registry
 from acceptability.api.comparison import compare, correlate
 from acceptability.api.contrasts import evaluate_contrasts
 from acceptability.api.evaluation import measure, needs_regions
+from acceptability.api.interface.arguments import as_reduction
 from acceptability.api.linking import LinkResampling, link
 from acceptability.api.rating_tables import ResponseOptions, ScoreFile, build_choice_tables, build_rating_tables
 from acceptability.api.recalibration import calibrate
-from acceptability.api.scoring import ProgressCallback, judge, load_reduction, score_reductions, score_rows
+from acceptability.api.scoring import ProgressCallback, judge, score_reductions, score_rows
 from acceptability.api.significance.equivalence import equivalence
 from acceptability.api.significance.planning import power_from_options
 from acceptability.errors import AcceptabilityError, MeasureError, ModelError, ScoreError, SpecError, SuiteError
@@ -42,7 +43,7 @@ from acceptability.store.runs import find_part, iter_input_suites
 from acceptability.store.scorefile import SignedScores, parse_score_signature, read_scores
 from acceptability.suites import find_entries, is_catalog_name, load_suite
 from acceptability.suites.tables import TABLE_SUFFIXES, is_table_file
-from acceptability.types import SINGLE_ROWS, Scores, Suite, split_part_name
+from acceptability.types import SINGLE_ROWS, Scores, Suite, find_named_part, split_part_name
 
 Row = Mapping[str, object]
 Fields = Mapping[str, str]
@@ -171,7 +172,7 @@ class Recomputation:
         for suite in self._iter_suites(signature):
             if found := find_part(suite, signature):
                 return found
-            part = _choose_part(suite, name)
+            part = find_named_part(suite, name)
             if part and any_content:
                 return part
             if part:
@@ -320,7 +321,7 @@ class Recomputation:
         parsed = parse_spec(_drop_tables(signature))
         # Every text is the name of a table, wherever it stands and however it is quoted.
         spec = format_parsed_spec(map_spec_texts(parsed, self._find_table))
-        table = find_unigram_reduction(load_reduction(spec))
+        table = find_unigram_reduction(as_reduction(spec))
         # The table's name and hash stand behind the reduction that uses it.
         if table and f"[{table.table.signature}," not in signature:
             raise ScoreError(f"the table of unigrams is {table.table.signature} here, not as in {signature}")
@@ -422,17 +423,6 @@ def _check_measure(text: str) -> None:
     if name not in registry.names("measure"):
         raise MeasureError(f"no installed package has the measure {name!r}: install its plug-in")
     load_measure(text)
-
-
-def _choose_part(suite: Suite, name: str) -> Suite | None:
-    """Return the suite or its part that has a name; None if neither has."""
-    base, where = split_part_name(name)
-    if suite.name == name:
-        return suite
-    try:
-        return suite.filter(**where) if suite.name == base else None
-    except SuiteError:
-        return None
 
 
 def _list_sources(fields: Fields) -> list[str]:
@@ -580,7 +570,7 @@ def _recompute_comparison(recomputation: Recomputation, fields: Fields) -> list[
 
     def compute() -> list[Row]:
         suite, scores = _find_measured(recomputation, fields, family)
-        return [comparison.row() for comparison in compare(suite, scores, [fields["measure"]], **options)]
+        return [comparison.row() for comparison in compare(suite, scores, measure=[fields["measure"]], **options)]
 
     rows = [row for row in recomputation.share(key, compute) if row["group"] == fields.get("group")]
     return [row for row in rows if pair in (None, parse_signature(str(row["signature"]))["model"])]
@@ -708,7 +698,7 @@ def _recompute_judgements(recomputation: Recomputation, fields: Fields) -> list[
         raise SpecError("the sentences of the signature are no list of texts")
     model, reduction, _ = recomputation.split_source(fields["model"])
     spec, reduce = recomputation.find_model(model), recomputation.find_reduction(reduction)
-    judgements = judge(sentences, spec, reduce, context=context, progress=recomputation.materials.progress)
+    judgements = judge(sentences, model=spec, reduce=reduce, context=context, progress=recomputation.materials.progress)
     return [judgement.row() for judgement in judgements]
 
 

@@ -15,17 +15,32 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Generator, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from acceptability import __version__, registry
+from acceptability import __version__
+from acceptability.api.interface.arguments import (
+    ModelLike,
+    ReductionLike,
+    SentencesLike,
+    SuiteLike,
+    as_engine,
+    as_model,
+    as_reduction,
+    as_sentences,
+    as_suite,
+    is_model_name,
+    list_texts,
+    make_text_suite,
+)
 from acceptability.api.vocabulary_coverage import UnknownWordCounter, is_decided_by_unknown_words, mark_unknown_tokens
-from acceptability.engine import load_engine
+from acceptability.display import RowList, ShownRow, format_html, format_plain
 from acceptability.errors import (
     ModelError,
     QueryError,
@@ -35,48 +50,59 @@ from acceptability.errors import (
     shorten,
     warn_of_former_name,
 )
-from acceptability.models import load_model, set_spec_dtype
+from acceptability.models import default_model, set_spec_dtype
 from acceptability.outputs import IndexedOutputs, index_outputs
-from acceptability.protocols import Engine, Model, Reduction, complete_model
+from acceptability.protocols import Engine, Model, Reduction
 from acceptability.reductions import LP, LogOdds, find_unigram_reduction, reduce_outputs
 from acceptability.specs import build_signature
 from acceptability.store.scores import ScoreStore
-from acceptability.suites import load_suite
 from acceptability.text.words import compute_word_logprobs
 from acceptability.timings import time_stage
 from acceptability.types import LabelScores, ModelOutput, Query, Scores, Sentence, Span, Suite, TokenScores, hash_text
 
 _Item = TypeVar("_Item")
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 ProgressCallback = Callable[[str, int, int], None]
 """Called with the model's name, the number of finished queries, and the number of all queries."""
 
 
 def score(
-    suite: Suite | str,
-    model: str | Model,
-    reduce: str | None = None,
+    suite: SentencesLike,
+    model: ModelLike,
+    reduce: ReductionLike | None = None,
     *,
     region: str | None = None,
+    context: str | Sequence[str] = "",
     engine: str | Engine = "local",
     progress: ProgressCallback | None = None,
 ) -> Scores:
-    """Return one number for each sentence of a suite; outputs stored earlier are not computed again.
+    """Return one number for each sentence; outputs stored earlier are not computed again.
 
     Args:
-        suite: A suite or its name.
+        suite: A suite, its name, a file or a data frame; or sentences themselves, a list or a series of texts, whose
+            ids are then their numbers from 1.
         model: A model or its spec.
-        reduce: The reduction, such as ``slor(unigrams='wordfreq:en')``. By default ``lp`` for
-            a language model and ``log_odds`` for a classifier.
+        reduce: The reduction, such as ``slor(unigrams='wordfreq:en')``, as a spec or as an object. By default ``lp``
+            for a language model and ``log_odds`` for a classifier.
         region: Score only the region of this name, given the rest of the sentence.
+        context: A text before all sentences, or a list with one for each, which the model reads and does not score.
         engine: Where the model runs: ``local``, or on a cluster, ``ray(address='HOST:PORT')``.
         progress: Called with the model's name, the number of finished queries, and the number of all queries.
+
+    >>> scores = score(["Cats sleep.", "Cats sleep well."], "uniform")
+    >>> len(scores), scores["1"] > scores["2"]
+    (2, True)
     """
-    return score_reductions(suite, model, [reduce], region=region, engine=engine, progress=progress)[0]
+    loaded = as_sentences(suite, context)
+    (scores,) = score_reductions(loaded, model, [reduce], region=region, engine=engine, progress=progress)
+    return replace(scores, suite=loaded)
 
 
 def region_scores(
-    suite: Suite | str, model: str | Model, *, engine: str | Engine = "local", progress: ProgressCallback | None = None
+    suite: SuiteLike, model: ModelLike, *, engine: str | Engine = "local", progress: ProgressCallback | None = None
 ) -> Scores:
     """Return the log-probabilities of regions, under ``id#region``, and of whole sentences, under ``id``.
 
@@ -86,9 +112,9 @@ def region_scores(
 
 
 def score_reductions(
-    suite: Suite | str,
-    model: str | Model,
-    reductions: Sequence[str | None],
+    suite: SuiteLike,
+    model: ModelLike,
+    reductions: Sequence[ReductionLike | None],
     *,
     region: str | None = None,
     by_region: bool = False,
@@ -98,12 +124,12 @@ def score_reductions(
     """Return the scores of a suite under several reductions, from a single run of the model.
 
     Args:
-        reductions: Specs of reductions; None is the default reduction of the kind of model.
+        reductions: Reductions or their specs; None is the default reduction of the kind of model.
         region: Score only the region of this name.
         by_region: Add the log-probability of each region, under ``id#region``.
     """
     suite, model_run = as_suite(suite), _prepare_model_run(model, engine)
-    scorers = [_Scorer(load_reduction(spec) if spec else None, len(suite.sentences)) for spec in reductions]
+    scorers = [_Scorer(None if given is None else as_reduction(given), len(suite.sentences)) for given in reductions]
     region_collector = RegionScoreCollector(suite) if by_region else None
     unknown_words = UnknownWordCounter(suite)
     # `closing` runs the generator's cleanup (the engine's workers, the open store) at once if a reduction raises.
@@ -128,8 +154,8 @@ def score_reductions(
 
 
 def iter_model_outputs(
-    suite: Suite | str,
-    model: str | Model,
+    suite: SuiteLike,
+    model: ModelLike,
     *,
     region: str | None = None,
     engine: str | Engine = "local",
@@ -146,13 +172,22 @@ def iter_model_outputs(
         yield from ((sentence, output) for output in outputs[sentence_index])
 
 
-@dataclass(frozen=True, eq=False)
-class Judgement:
+@dataclass(frozen=True, eq=False, repr=False)
+class Judgement(ShownRow):
     """The score of one sentence, with the model's output."""
 
     text: str
     score: float
     output: ModelOutput
+
+    def __repr__(self) -> str:
+        return f"Judgement({shorten(self.text)!r}, score={self.score:.3f})"
+
+    def _repr_html_(self) -> str:
+        rows: list[dict[str, object]] = [
+            {"token": token, "surprisal_bits": bits} for token, bits in self.token_surprisals()
+        ]
+        return format_html(rows, caption=f"{self.score:.3f}  {self.text}")
 
     def token_surprisals(self) -> list[tuple[str, float]]:
         """Return each token as it stands in the text, with its surprisal in bits; empty for a classifier."""
@@ -191,34 +226,72 @@ class Judgement:
         return self.output
 
 
+class Judgements(RowList[Judgement]):
+    """The judgements of some sentences by one model, in the order of the sentences.
+
+    Args:
+        rows: The judgements.
+        model: The name of the model.
+    """
+
+    def __init__(self, rows: Iterable[Judgement] = (), model: str = "") -> None:
+        super().__init__(rows)
+        self.model = model
+
+    @property
+    def best(self) -> Judgement | None:
+        """The sentence with the highest score; None if several have it."""
+        index = find_best_judgement(self)
+        return self[0] if len(self) == 1 else None if index is None else self[index]
+
+    def rows(self) -> list[dict[str, object]]:
+        """Return a row for each sentence: its text, its score, and the words that the model does not know."""
+        rows: list[dict[str, object]] = [{"text": judgement.text, "score": judgement.score} for judgement in self]
+        if any(judgement.unknown_words for judgement in self):
+            for row, judgement in zip(rows, self, strict=True):
+                row["unknown_words"] = " ".join(judgement.unknown_words)
+        return rows
+
+    def __repr__(self) -> str:
+        best = self.best if len(self) > 1 else None
+        better = [f"better: {best.text}"] if best else ["a tie"] * (len(self) > 1)
+        return "\n".join([f"judged by {self.model}", format_plain(self.rows()), *better])
+
+    def _repr_html_(self) -> str:
+        best = self.best if len(self) > 1 else None
+        notes = [f"better: {best.text}"] if best else []
+        return format_html(self.rows(), caption=f"judged by {self.model}", notes=notes)
+
+
 def judge(
-    sentences: Sequence[str],
-    model: str | Model,
-    reduce: str | None = None,
-    *,
-    context: str = "",
+    *sentences: str | Sequence[str] | pd.Series,
+    model: ModelLike | None = None,
+    reduce: ReductionLike | None = None,
+    context: str | Sequence[str] = "",
     progress: ProgressCallback | None = None,
-) -> list[Judgement]:
+) -> Judgements:
     """Return the score of each sentence, with the model's output.
 
     Args:
-        sentences: Plain texts; outputs are stored under the text, as for suites.
-        model: A model or its spec.
+        sentences: Sentences, or a single list or series of them; outputs are stored under the text, as for suites.
+        model: A model or its spec; by default the best model that is installed, whose name the result shows.
         reduce: The reduction; by default ``lp`` for a language model and ``log_odds`` for a classifier.
-        context: A text before each sentence, which the model reads and does not score.
+        context: A text before all sentences, or a list with one for each, which the model reads and does not score.
         progress: Called with the model's name, the number of finished queries, and the number of all queries.
 
-    >>> first, second = judge(["Cats sleep.", "Cats sleep sleep."], "uniform")
-    >>> first.score > second.score
-    True
+    >>> judged = judge("Cats sleep.", "Cats sleep sleep.", model="uniform")
+    >>> first, second = judged
+    >>> first.score > second.score, judged.best
+    (True, Judgement('Cats sleep.', score=-21.640))
     """
-    check_list("sentences", sentences)
-    suite = _make_judged_suite(sentences, context)
-    reducer = load_reduction(reduce) if reduce else None
-    name, loaded = as_model(model)
+    texts, model, reduce = _read_judge_arguments(sentences, model, reduce)
+    suite = make_text_suite(texts, context, "judge")
+    reducer = None if reduce is None else as_reduction(reduce)
+    chosen = default_model() if model is None else model
+    name, loaded = as_model(chosen)
     judgements = [
         Judgement(sentence.text, (reducer or _default_reduction(output))(output), output)
-        for sentence, output in iter_model_outputs(suite, model, progress=progress)
+        for sentence, output in iter_model_outputs(suite, chosen, progress=progress)
     ]
     for judgement in judgements:
         if loaded.omits_unknown and judgement.unknown_words:
@@ -226,7 +299,35 @@ def judge(
                 f"{name} gives {shorten(judgement.text)!r} no score: it does not know "
                 f"{', '.join(map(repr, judgement.unknown_words))}, and unknown='omit'. Choose another value of unknown."
             )
-    return judgements
+    return Judgements(judgements, name)
+
+
+def _read_judge_arguments(
+    sentences: Sequence[Any], model: ModelLike | None, reduce: ReductionLike | None
+) -> tuple[list[str], ModelLike | None, ReductionLike | None]:
+    """Return the sentences, the model and the reduction, also of ``judge(sentences, model, reduce)``, the former form.
+
+    A list is followed by a model in the former form only, since a list of sentences is given alone.
+    """
+    if not sentences:
+        raise SpecError("judge: no sentence was given")
+    first, *others = sentences
+    if isinstance(first, str):
+        # A name after a sentence is meant as the model; it would be judged as a sentence otherwise.
+        if model is None and others and isinstance(others[0], str) and is_model_name(others[0]):
+            raise SpecError(f"judge: {others[0]!r} is a model, not a sentence; write model={others[0]!r}")
+        return list_texts(list(sentences)), model, reduce
+    if len(others) > 2 or (others and model is not None) or (len(others) == 2 and reduce is not None):
+        raise SpecError("judge: give sentences one by one or as a single list, then model=… and reduce=…")
+    if others:
+        # Two levels up is the line of the program that called judge.
+        warnings.warn(
+            "judge(sentences, model, reduce) is now judge(*sentences, model=…, reduce=…); "
+            "the old form will be refused from the next release",
+            DeprecationWarning,
+            stacklevel=3,
+        )
+    return list_texts(first), others[0] if others else model, others[1] if len(others) == 2 else reduce
 
 
 def sign_judgements(sentences: Sequence[str], model: str, reduce: str | None = None, context: str = "") -> str:
@@ -241,7 +342,7 @@ def sign_judgements(sentences: Sequence[str], model: str, reduce: str | None = N
     >>> sign_judgements(["Cats sleep."], "uniform").partition("|acceptability")[0]
     'judge|sentences:["Cats sleep."]|model:uniform(vocabulary=50000).lp()|n:1'
     """
-    suite = _make_judged_suite(sentences, context)
+    suite = make_text_suite(sentences, context, "judge")
     # Nothing is scored again: the outputs for the same texts have just been stored.
     fields = {
         "sentences": json.dumps(list(sentences), ensure_ascii=False),
@@ -253,18 +354,10 @@ def sign_judgements(sentences: Sequence[str], model: str, reduce: str | None = N
     return build_signature("judge", fields)
 
 
-def _make_judged_suite(sentences: Sequence[str], context: str) -> Suite:
-    """Return sentences that were typed as a suite."""
-    tags = {"context": context} if context else {}
-    return Suite(
-        "judge", tuple(Sentence(str(number), text, tags=tags) for number, text in enumerate(sentences, start=1))
-    )
-
-
 def find_best_judgement(judgements: Sequence[Judgement]) -> int | None:
     """Return the index of the sentence with the highest score; None if it is tied, or for a single sentence.
 
-    >>> find_best_judgement(judge(["Cats sleep.", "Cats sleep sleep."], "uniform"))
+    >>> find_best_judgement(judge("Cats sleep.", "Cats sleep sleep.", model="uniform"))
     0
     """
     best_score = max(judgement.score for judgement in judgements)
@@ -297,9 +390,9 @@ class ScoreRows:
 
 
 def score_rows(
-    suite: Suite | str,
-    model: str | Model,
-    reduce: str | None = None,
+    suite: SuiteLike,
+    model: ModelLike,
+    reduce: ReductionLike | None = None,
     *,
     per: str = "sentence",
     region: str | None = None,
@@ -416,36 +509,6 @@ _ROW_BUILDERS: dict[str, Callable[[Sentence, ModelOutput], list[dict[str, object
 }
 
 
-def load_reduction(text: str) -> Reduction:
-    """Return the reduction of a spec; raise an error if its unigram table cannot be read."""
-    reduction: Reduction = registry.make("reduction", text)
-    # The signature includes the table's hash, so that a missing table is an error now and not after hours of scoring.
-    _ = reduction.signature
-    return reduction
-
-
-def check_list(name: str, argument: object) -> None:
-    """Raise an error for a single string where a list is expected, since Python would iterate over its characters."""
-    # A string is a sequence of strings too, so a type checker does not catch this.
-    if isinstance(argument, str):
-        raise SpecError(f"{name} is the text {shorten(argument)!r}; expected a list of texts: [{shorten(argument)!r}]")
-
-
-def as_model(model: str | Model) -> tuple[str, Model]:
-    """Return a model's name in tables and the model, loaded if it was given as a spec."""
-    return (model, load_model(model)) if isinstance(model, str) else (model.signature, complete_model(model))
-
-
-def as_engine(engine: str | Engine) -> Engine:
-    """Return an engine, created if it was given as a spec."""
-    return load_engine(engine) if isinstance(engine, str) else engine
-
-
-def as_suite(suite: Suite | str) -> Suite:
-    """Return a suite, loaded if it was given as a name."""
-    return load_suite(suite) if isinstance(suite, str) else suite
-
-
 def _default_reduction(output: ModelOutput) -> Reduction:
     return LogOdds() if isinstance(output, LabelScores) else LP()
 
@@ -527,7 +590,7 @@ class _ModelRun:
         return self.engine.answers(self.model, self.spec, queries, is_known)
 
 
-def _prepare_model_run(model: str | Model, engine: str | Engine) -> _ModelRun:
+def _prepare_model_run(model: ModelLike, engine: str | Engine) -> _ModelRun:
     with time_stage("open model"):
         return _ModelRun(*as_model(model), model if isinstance(model, str) else None, as_engine(engine))
 
@@ -820,9 +883,9 @@ class PrecisionDifference:
 
 
 def compare_precisions(
-    suite: Suite | str,
+    suite: SuiteLike,
     model: str,
-    reduce: str | None = None,
+    reduce: ReductionLike | None = None,
     *,
     dtypes: Sequence[str] = PRECISIONS[1:],
     against: str = PRECISIONS[0],

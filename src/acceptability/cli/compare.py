@@ -154,7 +154,7 @@ def command(
     )  # fmt: skip
     with show_progress() as progress:
         all_scores = collect_scores(whole, sources, measures, minimum=2, progress=progress)
-    comparisons = compare(loaded, all_scores, measure or (), by=by, pairs=against, bootstrap=bootstrap, draws=draws)
+    comparisons = compare(loaded, all_scores, measure=measure, by=by, pairs=against, bootstrap=bootstrap, draws=draws)
     rows = [comparison.row() for comparison in comparisons]
     if as_json:
         print_json(rows)
@@ -298,7 +298,7 @@ def link_command(
     loaded = load_cli_suite(suite, columns, unit=unit)
     resampling = LinkResampling(make_bootstrap(resamples, None, seed), draws)
     with show_progress() as progress:
-        fits = link(loaded, model, unigrams, group=by, folds=folds, seed=seed, resampling=resampling, progress=progress)
+        fits = link(loaded, model, unigrams, by=by, folds=folds, seed=seed, resampling=resampling, progress=progress)
     # The spec as it was typed, which is what users recognise in a table.
     rows = [{"model": name, **fit.row()} for name, fit in fits.items()]
     if as_json:

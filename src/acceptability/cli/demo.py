@@ -59,7 +59,7 @@ def command(
     # The list of models starts with the best; the tables end with it.
     names = [model.name for model in reversed(installed)]
     with show_progress() as progress:
-        results = evaluate(suite, names, measures=_MEASURES, by="phenomenon", progress=progress)
+        results = evaluate(suite, names, measure=_MEASURES, by="phenomenon", progress=progress)
     overall = [result for result in results if result.group is None]
     pairs = [result for result in results if result.measure == _MEASURES[0] and result.group]
     # Results come model by model; in the table, the models of one phenomenon stand below each other.

@@ -23,7 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acceptability import __version__
-from acceptability.api.scoring import ProgressCallback, check_list
+from acceptability.api.interface.arguments import check_list
+from acceptability.api.scoring import ProgressCallback
 from acceptability.errors import MeasureError, MissingExtra, Undefined
 from acceptability.probing.design import ProbeGroup, ProbeSplit, ProbingDesign, find_factors, make_design
 from acceptability.probing.representations import (

@@ -37,7 +37,7 @@ from acceptability.paths import home_folder
 from acceptability.store.scores import SCORING_VERSION
 from acceptability.suites import is_catalog_name, load_suite
 from acceptability.timings import time_stage
-from acceptability.types import Contrast, Result, Sentence, Suite, Tags, Units, split_part_name
+from acceptability.types import Contrast, Result, Sentence, Suite, Tags, Units, find_named_part
 
 RunRow = Mapping[str, object]
 
@@ -341,14 +341,8 @@ def find_part(suite: Suite, signature: str) -> Suite | None:
     """
     if suite.signature == signature:
         return suite
-    name = signature.rpartition("#")[0]
-    # A suite may itself be called like a part, which was then the first case.
-    where = split_part_name(name)[1] if name.startswith(f"{suite.name}[") else {}
-    try:
-        part = suite.filter(**where)
-    except SuiteError:
-        return None
-    return part if part.signature == signature else None
+    part = find_named_part(suite, signature.rpartition("#")[0])
+    return part if part and part.signature == signature else None
 
 
 def _load_described_suite(folder: Path, described: Mapping[str, Any]) -> Suite:
@@ -465,7 +459,10 @@ class UnitTable:
 
     def iter_csv(self) -> Iterator[str]:
         """Yield each row as a line of CSV."""
-        fields = [cell.replace("%", "%%") for cell in _quote_cells(["" if value is None else str(value) for value in self.about.values()])]
+        fields = [
+            cell.replace("%", "%%")
+            for cell in _quote_cells(["" if value is None else str(value) for value in self.about.values()])
+        ]
         fields += ["%s"] * (len(self.names) - len(fields))
         texts = (_quote_cells(list(column)) for column in (self._ids, *self._tag_columns))
         return self._fill(",".join(fields) + "\r\n", texts)

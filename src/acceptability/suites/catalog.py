@@ -42,6 +42,7 @@ class CatalogEntry:
         upstream: The upstream path of a file if it differs; ``ARCHIVE.zip!member`` for a file
             inside an archive, and empty for a file that cannot be downloaded.
         quirks: Peculiarities that a user of the data should know.
+        catalog_folder: The folder of the catalog, in which the files of a suite without ``folder`` lie.
     """
 
     id: str
@@ -59,6 +60,7 @@ class CatalogEntry:
     quirks: tuple[str, ...]
     unit: str = ""
     unit_reason: str = ""
+    catalog_folder: Path = Path(__file__).parent
 
 
 @cache
@@ -111,7 +113,9 @@ def unknown_suite_error(name: str) -> UnknownName:
 def read_entries(path: Path) -> list[CatalogEntry]:
     """Return the entries of a TOML file in the format of the catalog."""
     groups = tomllib.loads(path.read_text(encoding="utf-8"))["group"]
-    return [_build_entry(group, suite) for group in groups for suite in group["suite"]]
+    # The files that a package ships with its catalog lie beside that, wherever the package is installed.
+    place = {"catalog_folder": path.parent}
+    return [_build_entry(group | place, suite) for group in groups for suite in group["suite"]]
 
 
 def _build_entry(group: Mapping[str, Any], suite: Mapping[str, Any]) -> CatalogEntry:
@@ -182,7 +186,7 @@ def _read_content(entry: CatalogEntry, path: str) -> bytes:
 def _find_file(entry: CatalogEntry, path: str) -> Path | None:
     """Return the location of a file in the package, in the local copy or in the cache; None if it is missing."""
     if not entry.folder:
-        return Path(__file__).parent / path
+        return entry.catalog_folder / path
     local = local_data_folder()
     folders = [local / entry.folder, _cache_folder(entry)] if local else [_cache_folder(entry)]
     # The local copy comes first: whoever names a folder wants those files, even if others were downloaded before.

@@ -14,7 +14,7 @@ import numpy as np
 from acceptability import __version__
 from acceptability.api.comparison import align_rows, label_scores
 from acceptability.api.evaluation import choose_resampling, resolve_measures, sign_refit
-from acceptability.api.scoring import as_suite
+from acceptability.api.interface.arguments import as_suite
 from acceptability.errors import MeasureError, Undefined
 from acceptability.protocols import Measure
 from acceptability.specs import build_signature

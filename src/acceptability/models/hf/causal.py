@@ -370,17 +370,23 @@ def open_model(
     trust_remote_code: bool = False,
 ) -> Causal:
     """Return the causal model at a location. The options are those of ``Causal`` and of ``find_checkpoint``."""
+    validate_framing(bos, eos, preset, spaces)
+    files = find_checkpoint(
+        "causal", location, adapter=adapter, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code
+    )
+    return Causal(files, bos, eos, validate_dtype(dtype), device, preset, spaces)
+
+
+def validate_framing(bos: object, eos: object, preset: object, spaces: object) -> None:
+    """Raise an error for options of ``Causal`` that do not say how a text is framed."""
     if bos is not None and not isinstance(bos, str):
         raise ModelError(f"causal: bos is {bos!r}; expected a token, 'auto' or None")
+    validate_bool("eos", eos)
     if preset is not None:
         validate_choice("preset", preset, PRESETS)
         if bos != "auto" or eos:
             raise ModelError(f"causal: preset={preset!r} says how a text is framed; leave out bos and eos")
     validate_choice("spaces", spaces, ("leading", "trailing"))
-    files = find_checkpoint(
-        "causal", location, adapter=adapter, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code
-    )
-    return Causal(files, bos, validate_bool("eos", eos), validate_dtype(dtype), device, preset, spaces)
 
 
 def sees_future_tokens(net: Any) -> bool:
