@@ -303,7 +303,10 @@ def commands() -> str:
         "`acceptability COMMAND --help` prints what these pages say.",
         format_table(("command", "what it does", "page"), rows, "commands"),
         "## All options",
-        format_table(("option", "what it is", "commands"), _list_all_options(), "options"),
+        # Folded: with a row for each, the page would be a list again.
+        "<details class='options'><summary>Every option, with the commands that have it</summary>"
+        + format_table(("option", "what it is", "commands"), _list_all_options(), "options")
+        + "</details>",
     ]
     return WIDE + "\n\n".join(parts)
 
@@ -342,7 +345,7 @@ def _iterate_commands(path: str, command: Any) -> Iterable[tuple[str, Any]]:
 
 
 def _format_command_page(panel: str) -> str:
-    parts = [f"# {panel}", "[All commands](commands.md)"]
+    parts = [f"# Commands: {panel[0].lower()}{panel[1:]}", "[All commands](commands.md)"]
     for path, command in group_commands()[panel]:
         parts += [
             f"## `{path}` {{ #{_to_anchor(path)} }}",
@@ -371,7 +374,7 @@ def _format_parameter(path: str, parameter: Any) -> tuple[str, Sequence[str]]:
     required = "required" if parameter.required else ""
     # A default may be a callable or a private mark of typer's; only plain values are worth showing.
     default = parameter.default if isinstance(parameter.default, str | int | float | Path) else None
-    shown = "" if default is None or default is False else f"<code>{html.escape(str(default))}</code>"
+    shown = "" if default is None or default is False or default == "" else f"<code>{html.escape(str(default))}</code>"
     text = format_inline(getattr(parameter, "help", None) or "")
     return anchor, (f"{_link(anchor, name)}{also}", _format_type(parameter), required or shown or "–", text)
 
