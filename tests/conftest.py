@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import gc
 import os
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, OrderedDict
+from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import count
 from pathlib import Path
 from weakref import WeakValueDictionary
 
 import pytest
+import typer.testing
 from hypothesis import HealthCheck, settings
 
+from acceptability import suites
+from acceptability.papers.park import park_suites
 from acceptability.paths import local_data_folder
+from acceptability.registry import find
+from acceptability.suites import catalog
+from acceptability.suites.catalog import CatalogEntry
+from acceptability.types import Sentence, Suite
 
 ROOT = Path(__file__).resolve().parents[1]
 BESIDE = ROOT.parent / "shared" / "data"
@@ -42,6 +51,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for marker in ("slow", "network", "faults"):
             if item.get_closest_marker(marker) and not config.getoption(f"--{marker}"):
                 item.add_marker(pytest.mark.skip(reason=f"needs --{marker}"))
+
+
+# Python looks for garbage after every 700 new objects that last, of which a suite has a hundred thousand: a fifth of
+# the time of some tests.
+gc.set_threshold(50_000, 10, 10)
+
+
+def pytest_collection_finish() -> None:
+    """Never look for garbage among what lasts as long as the tests do."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -84,6 +104,50 @@ def own_home(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
 def own_models(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test gets a model that an earlier one loaded, and perhaps has not let go of yet."""
     monkeypatch.setattr("acceptability.models._loaded_models", WeakValueDictionary())
+
+
+# Larger suites are read by few tests; together, these take some hundred megabytes.
+MOST_ROWS, MOST_ROWS_TOGETHER = 110_000, 200_000
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shared_suites() -> Iterator[None]:
+    """A suite whose files have not changed is parsed once for all tests in this process; nothing can change it."""
+    read = suites._read_entry
+    known: OrderedDict[object, Suite] = OrderedDict()
+
+    def read_entry(entry: CatalogEntry) -> Suite:
+        found = [catalog._find_file(entry, path) for path in entry.files]
+        states = [path and (path, path.stat().st_mtime_ns, path.stat().st_size) for path in found]
+        key = repr(entry), repr(states), find("reader", entry.reader)
+        suite = known.pop(key, None) or read(entry)
+        if len(suite.sentences) + len(suite.contrasts) <= MOST_ROWS and all(found):
+            known[key] = suite
+        while sum(len(each.sentences) + len(each.contrasts) for each in known.values()) > MOST_ROWS_TOGETHER:
+            known.popitem(last=False)
+        return suite
+
+    pair, paired = park_suites.pair_textbook_sentences, {}
+
+    def pair_sentences(sentences: Sequence[Sentence]) -> object:
+        key = tuple(map(repr, sentences))
+        if key not in paired:
+            paired[key] = pair(sentences)
+        return paired[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(suites, "_read_entry", read_entry)
+        # Its own tests call it directly; the studies that need it take a second for each call.
+        patch.setattr(park_suites, "pair_textbook_sentences", pair_sentences)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shared_commands() -> Iterator[None]:
+    """The commands are built once, and not for each of hundreds of calls within this process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.testing, "_get_command", cache(typer.main.get_command))
+        yield
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from functools import cache
 from inspect import signature
 from typing import Any
 
@@ -38,8 +39,7 @@ def problem(words: list[str]) -> str:
 
 
 def _ours(words: list[str]) -> str:
-    command: Any = typer.main.get_command(app)
-    name = "acceptability"
+    command, name = _build_program(), "acceptability"
     # A group builds some of its commands when they are looked up, so that `commands` does not hold all of them.
     while words and hasattr(command, "get_command") and (subcommand := command.get_command(None, words[0])):
         name, *words = words
@@ -53,6 +53,11 @@ def _ours(words: list[str]) -> str:
     except _WrongUse as error:
         return f"{name}: {error.format_message()}"
     return next(filter(None, (_value(name, *each) for each in given.items())), "")
+
+
+@cache
+def _build_program() -> Any:
+    return typer.main.get_command(app)
 
 
 def _value(command: str, option: str, given: Any) -> str:

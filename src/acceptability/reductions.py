@@ -32,11 +32,15 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
+from acceptability.columns import TokenColumns
 from acceptability.errors import MissingExtra, ScoreError, SuiteError, shorten
 from acceptability.protocols import Reduction
 from acceptability.specs import fingerprint, format_spec
 from acceptability.text.io import parse_number, read_lines
 from acceptability.types import Floats, LabelScores, ModelOutput, TokenScores
+
+_SUM_BUFFER = 8192
+"""The number of elements that NumPy converts to float64 at once for a sum; longer rows are summed in such pieces."""
 
 
 def _require_tokens(output: ModelOutput, reduction: object) -> TokenScores:
@@ -102,7 +106,11 @@ class PenLP(_SpecRepr):
 
     def __call__(self, output: ModelOutput) -> float:
         logprobs = _require_tokens(output, self).logprobs
-        return float(logprobs.sum(dtype=np.float64)) / float(((5 + len(logprobs)) / 6) ** 0.8)
+        return float(logprobs.sum(dtype=np.float64)) / _length_penalty(len(logprobs))
+
+
+def _length_penalty(length: int) -> float:
+    return float(((5 + length) / 6) ** 0.8)
 
 
 @dataclass(frozen=True, repr=False)
@@ -378,6 +386,42 @@ def _mean_of_lowest(ratios: Floats, quarters: int) -> float:
     # Rounded up, so that the lowest quarter of a sentence of one to four words is one word.
     count = max(1, math.ceil(len(ratios) * quarters / 4))
     return float(ratios[:count].mean())
+
+
+def reduce_outputs(reduction: Reduction, outputs: Sequence[ModelOutput]) -> Floats:
+    """Return the score of each output, for reductions of sums without making an object for any.
+
+    >>> from acceptability.columns import make_columns
+    >>> output = TokenScores("a b", ("a", "b"), ((0, 1), (2, 3)), np.array([-1, -3], dtype=np.float32))
+    >>> reduce_outputs(LP(), make_columns([output, output])).tolist()
+    [-4.0, -4.0]
+    """
+    # By the class itself: one that inherits from it may compute something else.
+    if not isinstance(outputs, TokenColumns) or type(reduction) not in (LP, MeanLP, PenLP):
+        return np.array([reduction(output) for output in outputs], np.float64)
+    sums, counts = _sum_by_query(outputs), outputs.counts.astype(np.float64)
+    if isinstance(reduction, MeanLP):
+        return sums / counts
+    if isinstance(reduction, PenLP):
+        # Python's power for each length, which NumPy's differs from in the last digit.
+        lengths, inverse = np.unique(outputs.counts, return_inverse=True)
+        penalties: Floats = np.array([_length_penalty(length) for length in lengths.tolist()])[inverse]
+        return sums / penalties
+    return sums
+
+
+def _sum_by_query(columns: TokenColumns) -> Floats:
+    """Return the sum of the log-probabilities of each query, to the last bit as ``logprobs.sum(dtype=np.float64)``."""
+    if columns.counts.max(initial=0) > _SUM_BUFFER:
+        return np.array([output.logprobs.sum(dtype=np.float64) for output in columns])
+    # A sum starts with 0 and adds to it the sum of all elements in pairs; ``reduceat`` starts with the first element.
+    # With a 0 before each sentence, both add the same numbers in the same order.
+    padded = np.zeros(len(columns.logprobs) + len(columns))
+    padded[np.arange(len(columns.logprobs)) + np.repeat(np.arange(1, len(columns) + 1), columns.counts)] = (
+        columns.logprobs
+    )
+    sums: Floats = np.add.reduceat(padded, columns.starts + np.arange(len(columns)))
+    return sums
 
 
 def find_unigram_reduction(reduction: Reduction) -> UnigramReduction | None:

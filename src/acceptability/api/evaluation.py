@@ -38,6 +38,7 @@ from acceptability.stats.sampling_units import (
     sign_unit_count,
 )
 from acceptability.store.scorefile import read_scores
+from acceptability.timings import time_stage
 from acceptability.types import SINGLE_ROWS, Result, Scores, Suite, Units, restrict_to_scored
 
 
@@ -101,11 +102,13 @@ def evaluate_suites(
     # A wrong tag or measure for the last suite has to be reported before hours are spent on the first.
     by_region: list[bool] = []
     for suite in suites:
-        suite_measures = resolve_measures(suite, measures, by=by, bootstrap=bootstrap)
+        with time_stage("measure"):
+            suite_measures = resolve_measures(suite, measures, by=by, bootstrap=bootstrap)
         by_region.append(needs_regions(suite_measures, reductions, region))
     # Opening a model reads its configuration but not its weights: a misspelt last model fails now, not after hours.
     for model in models:
-        as_model(model)
+        with time_stage("open model"):
+            as_model(model)
     results: list[list[Result]] = [[] for _ in suites]
     runner = as_engine(engine)
     reduction_specs: list[str | None] = [*reductions] or [None]
@@ -117,7 +120,8 @@ def evaluate_suites(
             for scores in score_reductions(
                 suite, model, reduction_specs, region=region, by_region=needs_parts, engine=runner, progress=progress
             ):
-                suite_results += measure(suite, scores, measures, by=by, bootstrap=bootstrap)
+                with time_stage("measure"):
+                    suite_results += measure(suite, scores, measures, by=by, bootstrap=bootstrap)
         del loaded
     return [result for suite_results in results for result in suite_results]
 
@@ -253,8 +257,8 @@ def choose_resampling(suite: Suite, measure: Measure, bootstrap: Bootstrap | Non
 def _check_tag(suite: Suite, tag: str, measure: Measure) -> None:
     """Raise an error for a tag that no row of a measure carries."""
     row_kind, rows = collect_row_tags(suite, measure)
-    known_tags = sorted({name for tags in rows for name in tags})
-    if tag not in known_tags:
+    if not any(tag in tags for tags in rows):
+        known_tags = sorted({name for tags in rows for name in tags})
         raise SuiteError(
             f"the {row_kind} of suite {suite.name!r} have no tag {tag!r}; they have "
             f"{', '.join(known_tags) or 'none'}.{suggest_name(tag, known_tags)}"
@@ -278,16 +282,17 @@ def _measure_groups(
 
 
 def group_rows(suite: Suite, measure: Measure, units: Units, by: str) -> dict[str, NDArray[np.int64]]:
-    """Return the row numbers of each value of a tag; empty if the measure has no rows, or none with tags."""
-    groups: dict[str, list[int]] = {}
-    for row, tags in enumerate(units.tags):
-        if by in tags:
-            groups.setdefault(tags[by], []).append(row)
+    """Return the row numbers of each value of a tag, in the order of first rows; empty if no row has any tags."""
+    values, codes = units.encode_tag(by)
+    # Sorted once, and stably: the rows of each group keep their order.
+    order = np.argsort(codes, kind="stable")[np.count_nonzero(codes < 0) :]
+    parts = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1) if len(order) else []
+    groups = {values[codes[rows[0]]]: rows for rows in sorted(parts, key=lambda rows: int(rows[0]))}
     # The suite's rows have the tag, or _check_tag would have refused it; but a measure may make rows with other tags.
     if not groups and any(units.tags):
         known_tags = ", ".join(sorted({name for tags in units.tags for name in tags}))
         raise SuiteError(f"no row of {measure!r} on suite {suite.name!r} has the tag {by!r}; they have {known_tags}.")
-    return {name: np.array(rows) for name, rows in groups.items()}
+    return groups
 
 
 def _macro_average(
@@ -299,7 +304,8 @@ def _macro_average(
     # A mean over only the defined groups would compare models on different groups, so one undefined group decides.
     values = [result.value for result in results if result.value is not None]
     row_resampling = fit_unit_to_groups(resampling, parts, by)
-    bounds = Interval() if undefined_groups else bootstrap_macro_interval(measure, parts, row_resampling)
+    with time_stage("resample"):
+        bounds = Interval() if undefined_groups else bootstrap_macro_interval(measure, parts, row_resampling)
     # All fields but these are those of the groups, so the signature of the first group is the template.
     fields = parse_signature(results[0].signature) | {"group": f"macro({by})", "n": str(counted)}
     # Units that have rows in several groups are resampled in each of them.
@@ -344,7 +350,8 @@ def _compute_result(
         notes = (*units.notes, *scores.notes, *remarks, *note_few_units(units, resampling))
     try:
         value = measure.value(units)
-        bounds = bootstrap_interval(measure, units, row_resampling)
+        with time_stage("resample"):
+            bounds = bootstrap_interval(measure, units, row_resampling)
     except Undefined as error:
         reason = str(error)
     fields = signature_fields(suite, scores, measure, group, units, resampling) | sign_refit([units], resampling)
@@ -396,8 +403,10 @@ def signature_fields(
     suite: Suite, scores: Scores, measure: Measure, group: str | None, units: Units, resampling: Bootstrap
 ) -> dict[str, str]:
     """Return the fields of a signature: everything besides the measure that can change the value."""
+    with time_stage("fingerprint"):
+        suite_signature = suite.signature
     # Scores from a file have no signature, only the name of the file.
-    fields = {"suite": suite.signature, "model": scores.signature or scores.model}
+    fields = {"suite": suite_signature, "model": scores.signature or scores.model}
     # Whether ratings were standardised changes the values of measures that compare them with a threshold.
     if measure.needs == "rated contrasts":
         fields["ratings"] = "z as given" if ratings_are_z(suite) else "standardised(ddof=0)"

@@ -14,14 +14,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from acceptability import __version__, registry
+from acceptability import registry
 from acceptability.api.comparison import compare, correlate
 from acceptability.api.contrasts import evaluate_contrasts
 from acceptability.api.evaluation import measure, needs_regions
 from acceptability.api.linking import LinkResampling, link
 from acceptability.api.rating_tables import ResponseOptions, ScoreFile, build_choice_tables, build_rating_tables
 from acceptability.api.recalibration import calibrate
-from acceptability.api.scoring import ProgressCallback, judge, load_reduction, score, score_reductions, score_rows
+from acceptability.api.scoring import ProgressCallback, judge, load_reduction, score_reductions, score_rows
 from acceptability.api.significance.equivalence import equivalence
 from acceptability.api.significance.planning import power_from_options
 from acceptability.errors import AcceptabilityError, MeasureError, ModelError, ScoreError, SpecError, SuiteError
@@ -31,7 +31,6 @@ from acceptability.models.files import hash_file
 from acceptability.protocols import Engine
 from acceptability.reductions import find_unigram_reduction
 from acceptability.specs import (
-    build_signature,
     format_parsed_spec,
     map_spec_texts,
     parse_model_spec,
@@ -43,7 +42,7 @@ from acceptability.store.runs import find_part, iter_input_suites
 from acceptability.store.scorefile import SignedScores, parse_score_signature, read_scores
 from acceptability.suites import find_entries, is_catalog_name, load_suite
 from acceptability.suites.tables import TABLE_SUFFIXES, is_table_file
-from acceptability.types import SINGLE_ROWS, Scores, Sentence, Suite, split_part_name
+from acceptability.types import SINGLE_ROWS, Scores, Suite, split_part_name
 
 Row = Mapping[str, object]
 Fields = Mapping[str, str]
@@ -697,28 +696,6 @@ def _recompute_scores(recomputation: Recomputation, fields: Fields) -> list[Row]
         progress=recomputation.materials.progress,
     )
     return [{**row, "signature": scored.signature} for row in scored.rows]
-
-
-def sign_judgements(sentences: Sequence[str], model: str, reduce: str | None = None) -> str:
-    """Return the signature of the scores of some sentences, which has the sentences themselves in it.
-
-    Args:
-        sentences: The sentences that were judged.
-        model: The spec of the model that judged them.
-        reduce: The reduction, if it was not the default.
-
-    >>> sign_judgements(["Cats sleep."], "uniform").partition("|acceptability")[0]
-    'judge|sentences:["Cats sleep."]|model:uniform(vocabulary=50000).lp()|n:1'
-    """
-    suite = Suite("judge", tuple(Sentence(str(number), text) for number, text in enumerate(sentences, start=1)))
-    # Nothing is scored again: the outputs for the same texts have just been stored.
-    fields = {
-        "sentences": json.dumps(list(sentences), ensure_ascii=False),
-        "model": score(suite, model, reduce).signature,
-        "n": str(len(sentences)),
-        "acceptability": __version__,
-    }
-    return build_signature("judge", fields)
 
 
 def _recompute_judgements(recomputation: Recomputation, fields: Fields) -> list[Row]:

@@ -13,18 +13,19 @@ model without a start token) has no log-probability at all.
 
 from __future__ import annotations
 
+import json
 import math
-from array import array
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import cast, overload
+from typing import TypeVar, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from acceptability import __version__, registry
 from acceptability.api.vocabulary_coverage import UnknownWordCounter, is_decided_by_unknown_words, mark_unknown_tokens
+from acceptability.columns import IndexedOutputs, index_outputs
 from acceptability.engine import load_engine
 from acceptability.errors import (
     ModelError,
@@ -37,12 +38,15 @@ from acceptability.errors import (
 )
 from acceptability.models import load_model, set_spec_dtype
 from acceptability.protocols import Engine, Model, Reduction, complete_model
-from acceptability.reductions import LP, LogOdds, find_unigram_reduction
+from acceptability.reductions import LP, LogOdds, find_unigram_reduction, reduce_outputs
 from acceptability.specs import build_signature
 from acceptability.store.scores import ScoreStore
 from acceptability.suites import load_suite
 from acceptability.text.words import compute_word_logprobs
-from acceptability.types import LabelScores, ModelOutput, Query, Scores, Sentence, Span, Suite, TokenScores
+from acceptability.timings import time_stage
+from acceptability.types import LabelScores, ModelOutput, Query, Scores, Sentence, Span, Suite, TokenScores, hash_text
+
+_Item = TypeVar("_Item")
 
 ProgressCallback = Callable[[str, int, int], None]
 """Called with the model's name, the number of finished queries, and the number of all queries."""
@@ -106,19 +110,21 @@ def score_reductions(
     with closing(_iter_outputs(model_run, suite, region, progress)) as batches:
         # Outputs are reduced as they arrive and dropped; keeping them for a large suite would fill the memory.
         for batch in batches:
-            for scorer in scorers:
-                scorer.add_batch(batch)
-            if region_collector:
-                region_collector.add_batch(batch)
-            unknown_words.add_batch(batch)
-    region_suffix = f"#{region}" if region else ""
-    ids = [sentence.id for sentence in suite.sentences]
-    signature = model_run.model.signature
-    all_scores = [scorer.make_scores(ids, model_run.name, signature, region_suffix) for scorer in scorers]
-    if region_collector:
-        all_scores = [region_collector.merge_into(scores) for scores in all_scores]
-    # After the scores of regions, which an omitted sentence loses too.
-    return [unknown_words.add_to(scores, omit=model_run.model.omits_unknown) for scores in all_scores]
+            with time_stage("reduce"):
+                for scorer in scorers:
+                    scorer.add_batch(batch)
+                if region_collector:
+                    region_collector.add_batch(batch)
+                unknown_words.add_batch(batch)
+    with time_stage("reduce"):
+        region_suffix = f"#{region}" if region else ""
+        ids = [sentence.id for sentence in suite.sentences]
+        signature = model_run.model.signature
+        all_scores = [scorer.make_scores(ids, model_run.name, signature, region_suffix) for scorer in scorers]
+        if region_collector:
+            all_scores = [region_collector.merge_into(scores) for scores in all_scores]
+        # After the scores of regions, which an omitted sentence loses too.
+        return [unknown_words.add_to(scores, omit=model_run.model.omits_unknown) for scores in all_scores]
 
 
 def iter_model_outputs(
@@ -200,7 +206,7 @@ def judge(
     True
     """
     check_list("sentences", sentences)
-    suite = Suite("judge", tuple(Sentence(str(number), text) for number, text in enumerate(sentences, start=1)))
+    suite = _make_judged_suite(sentences)
     reducer = load_reduction(reduce) if reduce else None
     name, loaded = as_model(model)
     judgements = [
@@ -214,6 +220,33 @@ def judge(
                 f"{', '.join(map(repr, judgement.unknown_words))}, and unknown='omit'. Choose another value of unknown."
             )
     return judgements
+
+
+def sign_judgements(sentences: Sequence[str], model: str, reduce: str | None = None) -> str:
+    """Return the signature of the scores of some sentences, which has the sentences themselves in it.
+
+    Args:
+        sentences: The sentences that were judged.
+        model: The spec of the model that judged them.
+        reduce: The reduction, if it was not the default.
+
+    >>> sign_judgements(["Cats sleep."], "uniform").partition("|acceptability")[0]
+    'judge|sentences:["Cats sleep."]|model:uniform(vocabulary=50000).lp()|n:1'
+    """
+    suite = _make_judged_suite(sentences)
+    # Nothing is scored again: the outputs for the same texts have just been stored.
+    fields = {
+        "sentences": json.dumps(list(sentences), ensure_ascii=False),
+        "model": score(suite, model, reduce).signature,
+        "n": str(len(sentences)),
+        "acceptability": __version__,
+    }
+    return build_signature("judge", fields)
+
+
+def _make_judged_suite(sentences: Sequence[str]) -> Suite:
+    """Return sentences that were typed as a suite."""
+    return Suite("judge", tuple(Sentence(str(number), text) for number, text in enumerate(sentences, start=1)))
 
 
 def find_best_judgement(judgements: Sequence[Judgement]) -> int | None:
@@ -414,20 +447,24 @@ class _Scorer:
     def __init__(self, reduction: Reduction | None, sentences: int) -> None:
         self.reduction = reduction
         # NaN marks a sentence without a score so far. It cannot be a score, since Scores accepts finite numbers only.
-        self.values = array("d", [math.nan]) * sentences
+        self.values = np.full(sentences, math.nan)
         self.repeated_values: dict[int, list[float]] = {}
         self.unlisted = self.units = 0
 
-    def add_batch(self, batch: Sequence[tuple[int, ModelOutput]]) -> None:
+    def add_batch(self, batch: IndexedOutputs) -> None:
         """Add a batch of (sentence index, output)."""
         # Only an output shows whether the model is a classifier, so the default reduction is chosen at the first batch.
         values, reduction = self.values, self.reduction or _default_reduction(batch[0][1])
         self.reduction = reduction
-        for sentence_index, output in batch:
-            value = reduction(output)
-            if not math.isnan(values[sentence_index]):
-                self.repeated_values.setdefault(sentence_index, [values[sentence_index]]).append(value)
-            values[sentence_index] = value
+        new = reduce_outputs(reduction, batch.outputs)
+        new = new if batch.rows is None else new[batch.rows]
+        if len(np.unique(batch.indices)) == len(batch) and np.isnan(values[batch.indices]).all():
+            values[batch.indices] = new
+        else:
+            for sentence_index, value in zip(batch.indices.tolist(), new.tolist(), strict=True):
+                if not math.isnan(values[sentence_index]):
+                    self.repeated_values.setdefault(sentence_index, [float(values[sentence_index])]).append(value)
+                values[sentence_index] = value
         if unigram_reduction := find_unigram_reduction(reduction):
             for _, output in batch:
                 unlisted, units = unigram_reduction.count_unlisted(output)
@@ -437,17 +474,20 @@ class _Scorer:
     def make_scores(self, ids: Sequence[str], model: str, signature: str, region_suffix: str) -> Scores:
         assert self.reduction is not None
         return Scores(
-            {name: self._mean_score(sentence_index) for sentence_index, name in enumerate(ids)},
+            dict(zip(ids, self._list_scores(), strict=True)),
             model,
             reduction=repr(self.reduction) + region_suffix,
             signature=f"{signature}.{self.reduction.signature}{region_suffix}",
             notes=self._make_notes(),
         )
 
-    def _mean_score(self, sentence_index: int) -> float:
-        values = self.repeated_values.get(sentence_index)
-        # fsum is exact, so the mean does not depend on the order in which the batches arrive.
-        return math.fsum(values) / len(values) if values else self.values[sentence_index]
+    def _list_scores(self) -> list[float]:
+        """Return the score of each sentence."""
+        scores: list[float] = self.values.tolist()
+        for sentence_index, values in self.repeated_values.items():
+            # fsum is exact, so the mean does not depend on the order in which the batches arrive.
+            scores[sentence_index] = math.fsum(values) / len(values)
+        return scores
 
     def _make_notes(self) -> tuple[str, ...]:
         unigram_reduction = find_unigram_reduction(self.reduction) if self.reduction else None
@@ -471,30 +511,34 @@ class _ModelRun:
 
     def iter_answers(
         self, queries: Sequence[Query], is_known: Callable[[int], bool]
-    ) -> Generator[list[tuple[int, ModelOutput]], None, None]:
+    ) -> Generator[Sequence[tuple[int, ModelOutput]], None, None]:
         return self.engine.answers(self.model, self.spec, queries, is_known)
 
 
 def _prepare_model_run(model: str | Model, engine: str | Engine) -> _ModelRun:
-    return _ModelRun(*as_model(model), model if isinstance(model, str) else None, as_engine(engine))
+    with time_stage("open model"):
+        return _ModelRun(*as_model(model), model if isinstance(model, str) else None, as_engine(engine))
 
 
 def _iter_outputs(
     model_run: _ModelRun, suite: Suite, region: str | None, progress: ProgressCallback | None
-) -> Generator[list[tuple[int, ModelOutput]], None, None]:
+) -> Generator[IndexedOutputs, None, None]:
     """Yield batches of (sentence index, output): first the stored outputs, then those that the model computes."""
-    queries = SuiteQueries(suite, region, against_rivals=model_run.model.needs_rival)
-    signature, device, name = model_run.model.signature, model_run.model.device_class, model_run.name
+    with time_stage("store"):
+        queries = SuiteQueries(suite, region, against_rivals=model_run.model.needs_rival)
+    with time_stage("open model"):
+        signature, device, name = model_run.model.signature, model_run.model.device_class, model_run.name
     # One byte per query, where a set of indices would take dozens.
     is_known = bytearray(len(queries))
+    # The same bytes as an array, which is filled block by block.
+    known_flags = np.frombuffer(is_known, np.uint8)
     with ScoreStore() as store:
         # Stored outputs do not repeat the text of their query, so the store gets a function that returns it.
-        known = store.iter_known(signature, queries.keys, lambda index: queries[index].text, device=device)
-        for query_index, output in known:
-            is_known[query_index] = True
-            marked = mark_unknown_tokens(output, model_run.model)
-            yield [(sentence, marked) for sentence in queries.sentence_indices(query_index)]
-        done = sum(is_known)
+        stored = store.iter_known_blocks(signature, queries.keys.joined, queries.text_at, device=device)
+        for batch in _time_iteration("store", stored):
+            known_flags[batch.indices] = 1
+            yield queries.to_sentences(mark_unknown_tokens(batch, model_run.model))
+        done = int(known_flags.sum())
         _report_progress(progress, name, done, len(queries))
         # Returns before the engine asks the model to encode anything, which would load its tokenizer and weights.
         if all(is_known):
@@ -502,12 +546,13 @@ def _iter_outputs(
         try:
             with closing(model_run.iter_answers(queries, cast(Callable[[int], bool], is_known.__getitem__))) as batches:
                 for computed in batches:
-                    batch = [(index, mark_unknown_tokens(output, model_run.model)) for index, output in computed]
+                    batch = mark_unknown_tokens(index_outputs(computed), model_run.model)
                     # Stored before they are reduced, so that an error or a killed process loses one batch at most.
-                    store.add(signature, [(queries.keys[index], output) for index, output in batch], device=device)
-                    yield [
-                        (sentence, output) for index, output in batch for sentence in queries.sentence_indices(index)
-                    ]
+                    with time_stage("store"):
+                        store.add_block(
+                            signature, queries.keys.take(batch.indices), batch.listed_outputs, device=device
+                        )
+                    yield queries.to_sentences(batch)
                     done += len(batch)
                     _report_progress(progress, name, done, len(queries))
         # Users know the ids of their sentences, but not the indices of deduplicated queries.
@@ -544,7 +589,10 @@ class SuiteQueries(Sequence[Query]):
         self._suite, self._region = suite, region
         self._rival_pairs = _pair_rivals(suite) if against_rivals else None
         count = len(self._rival_pairs) if self._rival_pairs is not None else len(suite.sentences)
-        joined = b"".join(self._query_at(index).key for index in range(count))
+        if region is None and self._rival_pairs is None:
+            joined = b"".join([hash_text(text, context) for text, context in _iter_texts(suite)])
+        else:
+            joined = b"".join([self._query_at(index).key for index in range(count)])
         keys = np.frombuffer(joined, dtype=f"S{_KEY_BYTES}")
         # np.unique sorts by key; `order` restores the order of first occurrence, and `rank` is its inverse.
         _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
@@ -555,11 +603,9 @@ class SuiteQueries(Sequence[Query]):
         # The sentences of all queries in one array, grouped by query, with the start of each group: a list of lists
         # would take far more memory. A stable sort keeps the sentences of a query in the order of the suite.
         grouped = np.argsort(rank[inverse], kind="stable")
-        self._sentences = array(
-            "q", (grouped if self._rival_pairs is None else self._rival_pairs[grouped, 0]).astype("i8").tobytes()
-        )
+        self._sentences = grouped if self._rival_pairs is None else self._rival_pairs[grouped, 0]
         counts = np.bincount(rank[inverse], minlength=len(order))
-        self._group_starts = array("q", np.append(0, np.cumsum(counts)).astype("i8").tobytes())
+        self._group_starts = np.append(0, np.cumsum(counts))
         self.keys = _QueryKeys(joined, self._first_index)
 
     def __len__(self) -> int:
@@ -581,21 +627,42 @@ class SuiteQueries(Sequence[Query]):
         sentence, rival = (self._suite.sentences[sentence_index] for sentence_index in self._rival_pairs[index])
         return replace(_make_query(sentence, self._region), rival=rival.text)
 
+    def text_at(self, query_index: int) -> str:
+        """Return the text of the query at an index, without making the query."""
+        first = int(self._first_index[query_index])
+        sentence = first if self._rival_pairs is None else self._rival_pairs[first][0]
+        return self._suite.sentences[sentence].text
+
     def sentence_indices(self, query_index: int) -> list[int]:
         """Return the indices of the sentences that give the query at an index."""
-        return self._sentences[self._group_starts[query_index] : self._group_starts[query_index + 1]].tolist()
+        indices: list[int] = self._sentences[
+            self._group_starts[query_index] : self._group_starts[query_index + 1]
+        ].tolist()
+        return indices
+
+    def to_sentences(self, batch: IndexedOutputs) -> IndexedOutputs:
+        """Return the outputs of queries with the indices of their sentences."""
+        return batch.spread(self._group_starts, self._sentences)
 
 
 class _QueryKeys(Sequence[bytes]):
     """The keys of the queries, in the same order."""
 
-    # The bytes are sliced rather than read from the NumPy array, since NumPy strips trailing zero bytes from strings.
-
     def __init__(self, joined: bytes, first: NDArray[np.int64]) -> None:
-        self._key_bytes, self._first_index = joined, first
+        # Not as strings, of which NumPy strips trailing zero bytes.
+        self._keys = np.frombuffer(joined, f"V{_KEY_BYTES}")[first]
 
     def __len__(self) -> int:
-        return len(self._first_index)
+        return len(self._keys)
+
+    @property
+    def joined(self) -> bytes:
+        """All keys, concatenated."""
+        return self._keys.tobytes()
+
+    def take(self, indices: NDArray[np.int64]) -> bytes:
+        """Return some of the keys, concatenated."""
+        return self._keys[indices].tobytes()
 
     @overload
     def __getitem__(self, index: int) -> bytes: ...
@@ -604,8 +671,23 @@ class _QueryKeys(Sequence[bytes]):
     def __getitem__(self, index: int | slice) -> bytes | list[bytes]:
         if isinstance(index, slice):
             return [self[position] for position in range(*index.indices(len(self)))]
-        start = _KEY_BYTES * int(self._first_index[index])
-        return self._key_bytes[start : start + _KEY_BYTES]
+        key: bytes = self._keys[index].tobytes()
+        return key
+
+
+def _iter_texts(suite: Suite) -> Iterator[tuple[str, str]]:
+    """Yield the text and the context of each sentence."""
+    return ((sentence.text, sentence.tags.get("context", "")) for sentence in suite.sentences)
+
+
+def _time_iteration(stage: str, items: Iterator[_Item]) -> Iterator[_Item]:
+    """Yield items, and count the time that an iterator takes to find them for a stage."""
+    while True:
+        with time_stage(stage):
+            item = next(items, None)
+        if item is None:
+            return
+        yield item
 
 
 def _pair_rivals(suite: Suite) -> NDArray[np.int64]:

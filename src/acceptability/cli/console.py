@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from inspect import signature
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -22,9 +22,8 @@ from rich.table import Table
 from acceptability import registry
 from acceptability.api.scoring import ProgressCallback
 from acceptability.engine import load_engine
-from acceptability.errors import SpecError, escape_control_chars, to_one_line
+from acceptability.errors import SpecError, escape_control_chars
 from acceptability.protocols import Engine
-from acceptability.report.terminal import add_row, make_titled_table, to_plain_text
 from acceptability.specs import format_spec, parse_signature, parse_spec, shorten_signature
 from acceptability.stats.bootstrap import Bootstrap
 from acceptability.stats.sampling_units import parse_sampling_unit
@@ -59,7 +58,8 @@ MeasuresOption = Annotated[
     typer.Option(
         "--measure",
         "-M",
-        help="A measure, such as PairAccuracy or ADC(delta=0.5). Repeatable. Default: those that apply to the suite.",
+        help="A measure, such as PBC or ADC(delta=0.5). Repeatable. Default: PairAccuracy for pairs, and those of "
+        "ratings or labels for other sentences.",
     ),
 ]
 ByOption = Annotated[
@@ -137,12 +137,6 @@ SeedOption = Annotated[int, typer.Option("--seed", help="The seed of the resampl
 _WIDTH_WITHOUT_TERMINAL = 220
 
 
-def fail(message: str) -> NoReturn:
-    """Print an error as one line on stderr and exit with status 1."""
-    print("error: " + to_one_line(message), file=sys.stderr)
-    sys.exit(1)
-
-
 def print_message(message: str) -> None:
     """Print a message for people on stderr."""
     # Not wrapped and without markup: a signature or a path must be one line that can be copied, brackets included.
@@ -177,6 +171,9 @@ def print_table(table: Table) -> None:
 
 def print_rows(header: Sequence[str], rows: Sequence[Mapping[str, object]]) -> None:
     """Print rows as a table; None is an empty cell."""
+    # Imported here: most commands have no such table, and its module knows the results of all measures and papers.
+    from acceptability.report.terminal import add_row, make_titled_table, to_plain_text
+
     table = make_titled_table(None)
     for name in header:
         table.add_column(to_plain_text(name))

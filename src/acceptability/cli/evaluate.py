@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from acceptability.api.evaluation import evaluate_suites, measure_file
 from acceptability.cli.console import (
@@ -43,8 +45,9 @@ from acceptability.cli.console import (
 )
 from acceptability.cli.report import ReportFileOption, check_report, write_run_report
 from acceptability.models import set_spec_dtype
-from acceptability.report.terminal import build_result_table, collect_footnotes
+from acceptability.report.terminal import build_result_table, collect_footnotes, make_titled_table
 from acceptability.store.runs import RunInputs, collect_unit_rows
+from acceptability.timings import Timings, collect_timings, time_stage
 from acceptability.types import Result
 
 
@@ -66,32 +69,49 @@ def command(
     marks: MarksOption = None,
     unit: UnitOption = None,
     report: ReportFileOption = None,
+    show_timings: Annotated[
+        bool, typer.Option("--timings", help="Show the seconds of each stage, on stderr; with --json, in the JSON.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Evaluate models on suites: the values of measures, with confidence intervals."""
     check_report(report)
-    bootstrap, runner = make_bootstrap(resamples, resample_by, seed, interval), load_cli_engine(engine, address)
-    loaded = [load_cli_suite(name, columns, marks, unit) for name in suites]
-    with show_progress() as progress:
-        results = evaluate_suites(
-            loaded,
-            [set_spec_dtype(spec, dtype) for spec in model] if dtype else model,
-            reductions=reduce or (),
-            measures=measure or (),
-            by=by,
-            region=region,
-            bootstrap=bootstrap,
-            engine=runner,
-            progress=progress,
+    with collect_timings(since_start=True) if show_timings else nullcontext() as timings:
+        bootstrap, runner = make_bootstrap(resamples, resample_by, seed, interval), load_cli_engine(engine, address)
+        with time_stage("read"):
+            loaded = [load_cli_suite(name, columns, marks, unit) for name in suites]
+        with show_progress() as progress:
+            results = evaluate_suites(
+                loaded,
+                [set_spec_dtype(spec, dtype) for spec in model] if dtype else model,
+                reductions=reduce or (),
+                measures=measure or (),
+                by=by,
+                region=region,
+                bootstrap=bootstrap,
+                engine=runner,
+                progress=progress,
+            )
+        rows, signatures = [result.row() for result in results], [result.signature for result in results]
+        # Of JSON, the timings are a part, which end after the run was saved.
+        is_one_document = as_json and timings is not None
+        if not is_one_document:
+            with time_stage("print"):
+                print_results(results, as_json)
+        # Saved before the report is written, so that a failing report loses no results.
+        inputs = RunInputs(
+            [make_suite_input(one, name, columns, marks) for one, name in zip(loaded, suites, strict=True)], model
         )
-    print_results(results, as_json)
-    rows, signatures = [result.row() for result in results], [result.signature for result in results]
-    # Saved before the report is written, so that a failing report loses no results.
-    inputs = RunInputs(
-        [make_suite_input(one, name, columns, marks) for one, name in zip(loaded, suites, strict=True)], model
-    )
-    run = record_run("evaluate", rows, signatures, collect_unit_rows(results), inputs)
-    write_run_report(report, run, loaded)
+        try:
+            with time_stage("write"):
+                run = record_run("evaluate", rows, signatures, collect_unit_rows(results), inputs)
+                write_run_report(report, run, loaded)
+        finally:
+            # Also if the run cannot be saved: the results are all that the command has to show for its time.
+            if timings is not None and is_one_document:
+                print_json({"results": rows, "timings": timings.rows()})
+        if timings is not None and not as_json:
+            print_timings(timings)
 
 
 def measure_command(
@@ -136,6 +156,18 @@ def measure_command(
     inputs = RunInputs([make_suite_input(loaded, suite, suite_columns)], files=[scores], columns=score_columns)
     rows, signatures = [result.row() for result in results], [result.signature for result in results]
     record_run("measure", rows, signatures, collect_unit_rows(results), inputs)
+
+
+def print_timings(timings: Timings) -> None:
+    """Print the time of each stage on stderr."""
+    table = make_titled_table(None)
+    for name in ("stage", "seconds", "CPU seconds"):
+        table.add_column(name, justify="left" if name == "stage" else "right")
+    rows = [(stage, wall, cpu) for stage, (wall, cpu) in timings.seconds().items()]
+    rows.append(("all", sum(wall for _, wall, _ in rows), sum(cpu for _, _, cpu in rows)))
+    for stage, wall, cpu in rows:
+        table.add_row(stage, f"{wall:.2f}", f"{cpu:.2f}")
+    Console(stderr=True, highlight=False).print(table)
 
 
 def print_results(results: Sequence[Result], as_json: bool) -> None:

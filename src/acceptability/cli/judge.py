@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from acceptability.api.recomputation import sign_judgements
-from acceptability.api.scoring import Judgement, find_best_judgement, find_deciding_words, judge
+from acceptability.api.scoring import Judgement, find_best_judgement, find_deciding_words, judge, sign_judgements
 from acceptability.cli.console import DtypeOption, JsonOption, print_json, print_line, print_message, show_progress
 from acceptability.models import default_model, list_named_models, set_spec_dtype
 from acceptability.types import TokenScores

@@ -12,12 +12,12 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
+from acceptability.cli import fail
 from acceptability.cli.console import (
     AddressOption,
     EngineOption,
     JsonOption,
     ResamplesOption,
-    fail,
     load_cli_engine,
     make_bootstrap,
     print_data,

@@ -139,11 +139,21 @@ def read_contents(entry: CatalogEntry) -> dict[str, bytes]:
 
 def fetch_files(entry: CatalogEntry) -> list[Path]:
     """Download the files of a suite that are not on this machine yet, verify all, and return their locations."""
-    locations = {path: _find_file(entry, path) or _download(entry, path) for path in entry.files}
+    locations = locate_files(entry)
     # Files that were there already are verified as well: they may be damaged or edited.
     for path, location in locations.items():
-        _read_checked(entry, path, location)
+        verify_file(entry, path, location)
     return list(locations.values())
+
+
+def locate_files(entry: CatalogEntry) -> dict[str, Path]:
+    """Return the location of each file of a suite, by its path; missing files are downloaded."""
+    return {path: _find_file(entry, path) or _download(entry, path) for path in entry.files}
+
+
+def verify_file(entry: CatalogEntry, path: str, location: Path) -> None:
+    """Raise an error unless a file at a location is that of the catalog."""
+    _read_checked(entry, path, location)
 
 
 def is_available(entry: CatalogEntry) -> bool:
@@ -155,7 +165,7 @@ def verify_files(entry: CatalogEntry) -> dict[str, str]:
     """Return the location of each file of a suite; a missing or altered file is an error."""
     locations = {path: location for path in entry.files if (location := _find_file(entry, path))}
     for path, location in locations.items():
-        _read_checked(entry, path, location)
+        verify_file(entry, path, location)
     missing = [path for path in entry.files if path not in locations]
     if missing:
         raise SuiteError(

@@ -22,11 +22,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from acceptability.columns import UNKNOWN, TokenColumns
 from acceptability.errors import ModelError, QueryError
 from acceptability.models.files import get_cached_fact, locked_cached_property, validate_bool, validate_choice
 from acceptability.models.hf.loading import (
@@ -43,7 +45,7 @@ from acceptability.models.hf.loading import (
 )
 from acceptability.protocols import Model
 from acceptability.specs import format_spec
-from acceptability.types import Query, TokenScores
+from acceptability.types import Query, Span, TokenScores
 
 if TYPE_CHECKING:
     from acceptability.models.hf.causal_forward import CausalForwardPath
@@ -83,11 +85,6 @@ class CausalEncoding(NamedTuple):
         """Return the tokens with their log-probabilities."""
         ids, query, spans = self.ids, self.query, self.encoding.offsets
         tokens = tuple([names[ids[position]] for position in self.scored])
-        # The usual case, without copying: millions of sentences pass here.
-        if not query.target and not query.context and not self.lead_chars and len(spans) == len(tokens):
-            return TokenScores(
-                query.text, tokens, tuple(spans), logprobs, find_unknown_tokens(tokens, spans, unknown_token)
-            )
         # The end token is not in the text: it gets an empty span behind the last character.
         spans.append((len(query.full_text) + self.lead_chars,) * 2)
         shifted = [(max(start - self.lead_chars, 0), max(end - self.lead_chars, 0)) for start, end in spans]
@@ -207,17 +204,26 @@ class Causal(Model):
             raise ModelError(f"{self.files.name} has no end token; leave out eos=True and spaces='trailing'")
         return (self.files.tokenizer.eos_token_id,)
 
-    def begin(self, batch: Sequence[CausalEncoding]) -> Callable[[], list[TokenScores]]:
+    def begin(self, batch: Sequence[CausalEncoding]) -> Callable[[], Sequence[TokenScores]]:
         """Start a forward pass, and return the function that waits for the scores of each query."""
         names, unknown_token = self.files.token_names, self.files.tokenizer.unk_token
         with convert_out_of_memory(f"{self.files.name}: a batch of {len(batch)} texts"):
             if self.spaces == "trailing":
                 return self._begin_trailing_spaces(batch)
             collect = self.forward([(encoding.ids, encoding.scored) for encoding in batch])
-        return lambda: [
-            encoding.to_token_scores(logprobs, names, unknown_token)
-            for encoding, logprobs in zip(batch, collect(), strict=True)
-        ]
+
+        def collect_scores() -> Sequence[TokenScores]:
+            logprobs = collect()
+            spans = [encoding.encoding.offsets for encoding in batch]
+            # The usual case, without an object for each sentence: all tokens of whole texts, and nothing else.
+            if all(map(_scores_whole_text, batch, spans)):
+                return _to_columns(batch, spans, logprobs, names, unknown_token)
+            return [
+                encoding.to_token_scores(own, names, unknown_token)
+                for encoding, own in zip(batch, logprobs, strict=True)
+            ]
+
+        return collect_scores
 
     def _begin_trailing_spaces(self, batch: Sequence[CausalEncoding]) -> Callable[[], list[TokenScores]]:
         """Start a forward pass, and return the function that waits for scores with trailing spaces."""
@@ -254,7 +260,7 @@ class Causal(Model):
             raise ModelError(f"{self.files.name} has no tokens that begin with a space; leave out spaces='trailing'")
         return np.array(sorted({*opening, self.files.tokenizer.eos_token_id}))
 
-    def run(self, batch: Sequence[CausalEncoding]) -> list[TokenScores]:
+    def run(self, batch: Sequence[CausalEncoding]) -> Sequence[TokenScores]:
         """Return the scores of each query, from one forward pass."""
         return self.begin(batch)()
 
@@ -302,6 +308,30 @@ def _encode_query(index: int, query: Query, encoding: Any, frame: TextFrame, unk
     if frame.scores_eos and not query.target:
         scored = [*scored, first + len(text_ids)]
     return CausalEncoding(query, ids, scored, first, lead, encoding)
+
+
+def _scores_whole_text(encoding: CausalEncoding, spans: Sequence[Span]) -> bool:
+    """Return whether the scored tokens are all tokens of the text, in places that need no shift."""
+    query = encoding.query
+    return not query.target and not query.context and not encoding.lead_chars and len(spans) == len(encoding.scored)
+
+
+def _to_columns(
+    batch: Sequence[CausalEncoding],
+    spans: Sequence[Sequence[Span]],
+    logprobs: Sequence[NDArray[np.float32]],
+    names: Sequence[str],
+    unknown_token: str | None,
+) -> TokenColumns:
+    """Return the scores of whole texts, as ``to_token_scores`` gives them, in columns."""
+    ids = chain.from_iterable([encoding.ids[encoding.scored[0] : encoding.scored[-1] + 1] for encoding in batch])
+    tokens = list(map(names.__getitem__, ids))
+    all_spans = np.fromiter(chain.from_iterable(chain.from_iterable(spans)), np.uint32, 2 * len(tokens)).reshape(-1, 2)
+    flags = np.zeros(len(tokens), np.uint8)
+    for position in find_unknown_tokens(tokens, list(chain.from_iterable(spans)), unknown_token):
+        flags[position] = UNKNOWN
+    counts = np.fromiter(map(len, spans), np.int64, len(batch))
+    return TokenColumns([each.query.text for each in batch], counts, tokens, all_spans, np.concatenate(logprobs), flags)
 
 
 def _charge_trailing_spaces(
