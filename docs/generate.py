@@ -406,6 +406,9 @@ def python() -> str:
             "Everything in this table can be imported with `from acceptability import …`. Names are loaded on first "
             "use, so that `import acceptability` itself takes a fraction of a second. What is imported by its module "
             "has [a page of its own](python-more.md).",
+            "Wherever a model, a measure, a reduction or a suite is expected, its name will do, or the object itself; "
+            "where several are allowed, one may be given. A data frame of pandas is a suite, and a list or a series of "
+            "texts is a list of sentences. Wrong arguments raise an `AcceptabilityError` that says what was expected.",
             format_table(("name", "what it is"), rows, "names"),
         ]
     )
@@ -416,7 +419,8 @@ def list_public_names() -> dict[str, tuple[str, str]]:
     names: dict[str, tuple[str, str]] = {}
     for name in sorted(acceptability.__all__, key=str.lower):
         public = getattr(acceptability, name)
-        path = f"{public.__module__}.{public.__qualname__}" if hasattr(public, "__qualname__") else ""
+        # A module that can be called, such as `train`, is described by the function that it calls.
+        path = load_facts()["python"].get(name) or f"{public.__module__}.{public.__qualname__}"
         kind = next((kind for kind in ("measure", "reduction") if name in registry.names(kind)), "")
         page = f"{kind}s" if kind else "python-data" if inspect.isclass(public) else "python-functions"
         names[name] = (path, f"{page}.html#{name if kind else path}")
