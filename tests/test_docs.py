@@ -7,6 +7,7 @@ What happens to a block:
 - ``sh``, and what is indented, is checked: its commands and options exist; on the pages of learn/ it runs too;
 - on the pages of learn/, a block with a title is the file of that name, and all blocks run in order, in one folder;
 - ``toml`` and ``json`` are read; ``text`` is no code;
+- ``py``, ``bash`` and ``yaml`` are code of other packages, which ``test_peers.py`` checks;
 - a command of ours within the text exists, and so do its options;
 - ``<!-- slow: REASON -->`` before a block: it runs with ``--slow``; ``<!-- not run: REASON -->``: it is checked alone.
 """
@@ -164,6 +165,8 @@ def test_every_block_is_run_or_checked_or_says_why_not(page: Path) -> None:
             assert not [wrong for words in ours if (wrong := problem(words))], block
         elif block.kind in READ:
             READ[block.kind](block.body)
+        elif block.kind in ("py", "bash", "yaml"):
+            assert page.name == "peers.md", f"{block}: code of another package stands on the page of peers alone"
         else:
             assert block.kind in SHOWN, f"{block}: what is {block.kind or 'a fence without a name'}?"
 
