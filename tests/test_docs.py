@@ -47,6 +47,7 @@ from shell import problem
 
 TUTORIALS = sorted((ROOT / "docs" / "learn").glob("*.md"))
 OTHERS = [page for page in PAGES if page not in TUTORIALS]
+NOTEBOOKS = [Path("docs", "notebooks", f"{path.stem}.md") for path in sorted((ROOT / "notebooks").glob("*.ipynb"))]
 READ = {"toml": tomllib.loads, "json": json.loads}
 SHOWN = ("text", "csv", "tsv", "tex", "latex", "bibtex")
 
@@ -295,7 +296,10 @@ def test_every_page_is_in_the_navigation(reference: dict[str, str]) -> None:
 
     listed = pages(yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"])
     written = [page.relative_to(ROOT / "docs").as_posix() for page in PAGES[1:]]
-    assert sorted(listed) == sorted([*written, *(f"reference/{name}.md" for name in reference)])
+    generated = [f"reference/{name}.md" for name in reference] + [
+        page.relative_to("docs").as_posix() for page in NOTEBOOKS
+    ]
+    assert sorted(listed) == sorted([*written, *generated])
 
 
 @pytest.fixture(scope="module")
@@ -439,6 +443,7 @@ def test_a_technique_is_where_the_index_says(term: str, file: str, name: str) ->
 
 def test_links_between_pages_lead_somewhere(reference: dict[str, str]) -> None:
     generated = {(ROOT / "docs" / "reference" / f"{name}.md").resolve() for name in reference}
+    generated |= {(ROOT / page).resolve() for page in NOTEBOOKS}
     for page in [*PAGES, ROOT / "CONTRIBUTING.md"]:
         for link in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
             if "://" in link:
