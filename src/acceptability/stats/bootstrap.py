@@ -24,7 +24,7 @@ import numpy as np
 import scipy
 
 from acceptability.errors import MeasureError, Undefined
-from acceptability.protocols import Measure
+from acceptability.protocols import Statistic
 from acceptability.stats.resampling import (
     UnitIndices,
     cluster_rows,
@@ -182,7 +182,7 @@ class Stratum:
     jackknife: Callable[[], Floats]
 
 
-def build_stratum(measure: Measure, units: Units, bootstrap: Bootstrap) -> Stratum:
+def build_stratum(measure: Statistic, units: Units, bootstrap: Bootstrap) -> Stratum:
     """Return the rows of a measure as a stratum."""
     if units.refit:
         return _build_refitted_stratum(measure.value(units), units, bootstrap, units.refit)
@@ -191,7 +191,7 @@ def build_stratum(measure: Measure, units: Units, bootstrap: Bootstrap) -> Strat
     return _build_resampled_stratum(units, bootstrap, lambda rows: measure.value(units.take_columns(rows)))
 
 
-def build_difference_stratum(measure: Measure, first: Units, second: Units, bootstrap: Bootstrap) -> Stratum:
+def build_difference_stratum(measure: Statistic, first: Units, second: Units, bootstrap: Bootstrap) -> Stratum:
     """Return the rows of two models as a stratum whose value is the difference of their values."""
     # The same rows are taken from both models. They are equally hard for both, so that the difference varies less
     # between resamples than with rows of each model's own.
@@ -284,7 +284,7 @@ def _build_resampled_stratum(units: Units, bootstrap: Bootstrap, value_of: Calla
     return Stratum(evaluate_rows(np.arange(n)), n, resample_nested if bootstrap.within else resample, jackknife)
 
 
-def _make_weighted_value(measure: Measure, units: Units) -> Callable[[Floats], float]:
+def _make_weighted_value(measure: Statistic, units: Units) -> Callable[[Floats], float]:
     """Return the function from the weights of rows to the value, for a comparison in which one model has no refit."""
 
     def evaluate_weights(weights: Floats) -> float:

@@ -21,7 +21,7 @@ from functools import partial
 
 import numpy as np
 
-from acceptability.protocols import Measure
+from acceptability.protocols import Statistic
 from acceptability.stats.bootstrap import (
     Bootstrap,
     Interval,
@@ -55,7 +55,7 @@ _SINGLE_ANSWERS = (0.0, 0.5, 1.0)
 _NO_VARIATION = "all rows are equal, so the interval says nothing about other rows"
 
 
-def bootstrap_interval(measure: Measure, units: Units, bootstrap: Bootstrap) -> Interval:
+def bootstrap_interval(measure: Statistic, units: Units, bootstrap: Bootstrap) -> Interval:
     """Return the interval of a measure over its rows; there is none for fewer than two rows or clusters."""
     if not bootstrap.resamples:
         return Interval()
@@ -76,7 +76,7 @@ def bootstrap_interval(measure: Measure, units: Units, bootstrap: Bootstrap) -> 
     return _resample(build_stratum(measure, units, bootstrap), bootstrap)
 
 
-def bootstrap_macro_interval(measure: Measure, groups: Sequence[Units], bootstrap: Bootstrap) -> Interval:
+def bootstrap_macro_interval(measure: Statistic, groups: Sequence[Units], bootstrap: Bootstrap) -> Interval:
     """Return the interval of the mean over groups.
 
     What is sampled are the rows within groups, each of which needs two. Where it is the groups themselves (each is one
@@ -98,7 +98,7 @@ def bootstrap_macro_interval(measure: Measure, groups: Sequence[Units], bootstra
     return _resample_groups(groups, builders, bootstrap)
 
 
-def bootstrap_difference(measure: Measure, first: Units, second: Units, bootstrap: Bootstrap) -> Interval:
+def bootstrap_difference(measure: Statistic, first: Units, second: Units, bootstrap: Bootstrap) -> Interval:
     """Return the interval of the difference between two models over the same rows."""
     if not bootstrap.resamples:
         return Interval()
@@ -115,7 +115,7 @@ def bootstrap_difference(measure: Measure, first: Units, second: Units, bootstra
 
 
 def bootstrap_macro_difference(
-    measure: Measure, groups: Sequence[tuple[Units, Units]], bootstrap: Bootstrap
+    measure: Statistic, groups: Sequence[tuple[Units, Units]], bootstrap: Bootstrap
 ) -> Interval:
     """Return the interval of the mean over groups of the difference between two models; see the interval of a mean."""
     if not bootstrap.resamples:
@@ -186,7 +186,7 @@ def _are_answers(columns: Sequence[Floats]) -> bool:
     return all(np.isin(column, _SINGLE_ANSWERS).all() for column in columns)
 
 
-def _are_proportions(measure: Measure, groups: Sequence[Units]) -> bool:
+def _are_proportions(measure: Statistic, groups: Sequence[Units]) -> bool:
     return measure.mean_of is not None and _are_answers([units[measure.mean_of] for units in groups])
 
 
@@ -206,7 +206,7 @@ def _interval_of_groups(values: Floats, bootstrap: Bootstrap, *, is_proportion: 
     return _t_interval_of_strata(strata, bootstrap)
 
 
-def _interval_of_correlation(measure: Measure, units: Units, bootstrap: Bootstrap) -> Interval:
+def _interval_of_correlation(measure: Statistic, units: Units, bootstrap: Bootstrap) -> Interval:
     stratum = build_stratum(measure, units, bootstrap)
     left_out = stratum.jackknife()
     if np.isnan(left_out).any():
@@ -222,7 +222,7 @@ def _interval_of_correlation(measure: Measure, units: Units, bootstrap: Bootstra
 
 
 def _interval_of_correlation_difference(
-    measure: Measure, first: Units, second: Units, bootstrap: Bootstrap
+    measure: Statistic, first: Units, second: Units, bootstrap: Bootstrap
 ) -> Interval:
     stratum = build_difference_stratum(measure, first, second, bootstrap)
     left_out = stratum.jackknife()
@@ -235,7 +235,7 @@ def _interval_of_correlation_difference(
     )
 
 
-def _interval_of_auc(measure: Measure, units: Units, bootstrap: Bootstrap) -> Interval:
+def _interval_of_auc(measure: Statistic, units: Units, bootstrap: Bootstrap) -> Interval:
     stratum = build_stratum(measure, units, bootstrap)
     # Undefined without the only sampling unit of a class; then the variance is the theoretical one.
     variance = jackknife_variance(stratum.jackknife())
@@ -255,7 +255,7 @@ def _count_class_units(units: Units, by: str | None, is_good: bool) -> float:
     return float(len(set(np.array(get_cluster_keys(units, by))[members])))
 
 
-def _interval_of_matthews(measure: Measure, units: Units, bootstrap: Bootstrap) -> Interval:
+def _interval_of_matthews(measure: Statistic, units: Units, bootstrap: Bootstrap) -> Interval:
     said_yes, labels = units["predicted"] == 1, units["label"] == 1
     cells = (said_yes & labels, ~said_yes & labels, said_yes & ~labels, ~said_yes & ~labels)
     counts = np.array([float(cell.sum()) for cell in cells])
@@ -265,7 +265,7 @@ def _interval_of_matthews(measure: Measure, units: Units, bootstrap: Bootstrap) 
     return _make_interval((low, high), "dirichlet")
 
 
-def _count_effective_rows(measure: Measure, units: Units, bootstrap: Bootstrap) -> float:
+def _count_effective_rows(measure: Statistic, units: Units, bootstrap: Bootstrap) -> float:
     """Return how many independent rows the rows of sampling units are worth, by the variances of the jackknife."""
     if not bootstrap.by:
         return float(len(units))
@@ -279,7 +279,7 @@ def _count_effective_rows(measure: Measure, units: Units, bootstrap: Bootstrap) 
     return len(units) * min(1.0, float(by_row / by_unit))
 
 
-def _exact_if_constant(measure: Measure, units: Units, bootstrap: Bootstrap) -> Interval | None:
+def _exact_if_constant(measure: Statistic, units: Units, bootstrap: Bootstrap) -> Interval | None:
     """Return the exact interval of a proportion whose rows are all 0 or all 1, None for all other rows."""
     column, n = measure.mean_of, count_sampling_units(units, bootstrap.by)
     if column is None or n < 2 or not (units[column] == units[column][0]).all() or units[column][0] not in (0, 1):
