@@ -3,7 +3,7 @@
 What a measure is decides (``Bootstrap(method="auto")``), and its signature names what was chosen:
 
 - ``wilson``: a mean of right and wrong answers; ``tango``: a difference of two such means over the same rows.
-- ``t``: any other mean, and any mean over groups that are a sample themselves.
+- ``t``: any other mean, and any mean over groups that are a sample themselves; corrected for skewness.
 - ``jackknife``: correlations, on the scale of Fisher's z, and their differences, on their own.
 - ``hanley-mcneil``: areas under the ROC curve. ``dirichlet``: Matthews' correlation by a given threshold.
 - ``percentile``: everything else, such as values with fitted thresholds and measures of plug-ins.
@@ -39,10 +39,12 @@ from acceptability.stats.intervals.closed_forms import (
     ClusterSums,
     auc_interval,
     clopper_pearson,
+    compute_jackknife_skewness,
     correlation_interval,
     difference_interval_of_strata,
-    draw_matthews,
     jackknife_variance,
+    matthews_interval,
+    proportion_interval_of_groups,
     proportion_interval_of_strata,
     summarise_strata,
     t_interval,
@@ -192,7 +194,7 @@ def _are_proportions(measure: Statistic, groups: Sequence[Units]) -> bool:
 
 def _t_interval_of_strata(strata: Sequence[ClusterSums], bootstrap: Bootstrap) -> Interval:
     summary = summarise_strata(strata)
-    bounds = t_interval(summary.value, summary.variance, summary.degrees, bootstrap.level)
+    bounds = t_interval(summary.value, summary.variance, summary.degrees, bootstrap.level, skewness=summary.skewness)
     return _make_interval(bounds, "t", None if summary.variance > 0 else _NO_VARIATION)
 
 
@@ -200,10 +202,9 @@ def _interval_of_groups(values: Floats, bootstrap: Bootstrap, *, is_proportion: 
     """Return the interval of the mean of the values of groups that are a sample of groups."""
     if len(values) < 2:
         return Interval(note=f"no interval: there are fewer than two values of {bootstrap.by!r}")
-    strata = [(values, np.ones(len(values)))]
     if is_proportion:
-        return _make_interval(proportion_interval_of_strata(strata, bootstrap.level), "wilson")
-    return _t_interval_of_strata(strata, bootstrap)
+        return _make_interval(proportion_interval_of_groups(values, bootstrap.level), "wilson")
+    return _t_interval_of_strata([(values, np.ones(len(values)))], bootstrap)
 
 
 def _interval_of_correlation(measure: Statistic, units: Units, bootstrap: Bootstrap) -> Interval:
@@ -229,7 +230,8 @@ def _interval_of_correlation_difference(
     if np.isnan(left_out).any():
         return Interval(note="no interval: a correlation is undefined without some of the rows")
     variance = jackknife_variance(left_out)
-    low, high = t_interval(np.array(stratum.value), variance, len(left_out) - 1, bootstrap.level)
+    skewness = compute_jackknife_skewness(left_out)
+    low, high = t_interval(np.array(stratum.value), variance, len(left_out) - 1, bootstrap.level, skewness=skewness)
     return _make_interval(
         (np.maximum(low, -2.0), np.minimum(high, 2.0)), "jackknife", None if variance > 0 else _NO_VARIATION
     )
@@ -260,9 +262,9 @@ def _interval_of_matthews(measure: Statistic, units: Units, bootstrap: Bootstrap
     cells = (said_yes & labels, ~said_yes & labels, said_yes & ~labels, ~said_yes & ~labels)
     counts = np.array([float(cell.sum()) for cell in cells])
     effective = _count_effective_rows(measure, units, bootstrap)
-    draws = draw_matthews(counts * (effective / len(units)), bootstrap.resamples, make_generator(bootstrap, 0))
-    low, high = np.quantile(draws, [(1 - bootstrap.level) / 2, (1 + bootstrap.level) / 2])
-    return _make_interval((low, high), "dirichlet")
+    weighted = counts * (effective / len(units))
+    bounds = matthews_interval(weighted, bootstrap.resamples, make_generator(bootstrap, 0), bootstrap.level)
+    return _make_interval(bounds, "dirichlet")
 
 
 def _count_effective_rows(measure: Statistic, units: Units, bootstrap: Bootstrap) -> float:
