@@ -11,7 +11,7 @@ endif
 # Compiled modules are kept: hundreds of tests start commands, which would compile every module anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test faults test-slow test-oldest test-newest test-transformers-4 check fuzz audit bench bench-growth docs install clean
+.PHONY: demo test faults test-slow test-oldest test-newest test-transformers-4 check fuzz audit bench bench-growth numbers docs install clean
 
 demo: .venv/ready
 	$(BIN)/acceptability demo
@@ -60,6 +60,11 @@ bench: .venv/ready
 # Time and memory for 1,000 to 1,000,000 sentences, and what the store costs.
 bench-growth: .venv/ready
 	$(BIN)/python -m bench.growth $(BENCH)
+
+# Every number of README and docs, computed again and written where it stands. NUMBERS=--slow includes what needs data
+# sets or takes long; NUMBERS='README.md docs/why/ties.md' brings some pages up to date.
+numbers: .venv/ready
+	$(BIN)/python docs/update_numbers.py $(NUMBERS)
 
 docs: .venv/ready
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
