@@ -123,6 +123,7 @@ def measure_cell(cell: Cell, work: Work) -> list[Row]:
         mean, least = sum(coverages) / len(coverages), min(coverages)
         is_exact = cell.statistic == "proportion" or (cell.statistic, method) in _ENUMERATED
         count = work.resampled if method.startswith(_RESAMPLING) else work.closed
+        count = work.drawn if method == "dirichlet" else count
         target = judge(cell, mean, least)
         replications = "exact" if is_exact else str(count)
         rows.append(Row(cell.statistic, cell.design, cell.truth, method, replications, mean, least, target))
@@ -152,8 +153,8 @@ def keep_others(rows: Sequence[Row], written: str) -> list[Row]:
     # Methods that were replaced are not kept beside those that replace them.
     closed = {row.statistic for row in rows if not row.method.startswith(_RESAMPLING)}
     for line in csv.DictReader(io.StringIO(written)):
-        numbers = float(line["coverage"]), float(line["least"])
-        row = Row(*(line[name] for name in _HEADINGS[:5]), *numbers, line["target"])
+        names = line["statistic"], line["sample"], line["truth"], line["method"], line["replications"]
+        row = Row(*names, float(line["coverage"]), float(line["least"]), line["target"])
         is_replaced = row.statistic in closed and not row.method.startswith(_RESAMPLING)
         if not is_replaced and (row.statistic, row.method) not in measured:
             found.get((row.statistic, row.sample, row.truth), {})[row.method] = row
@@ -183,7 +184,8 @@ def format_page(rows: Sequence[Row], work: Work) -> str:
         "# How often the intervals cover",
         "How often 95 % intervals contain the true value, over a grid of designs. `python -m bench.coverage --write` "
         "makes this page; [coverage.csv](coverage.csv) has its numbers. "
-        f"Intervals in closed form: {work.closed:,} simulated samples for each true value; bootstrap intervals: "
+        f"Intervals in closed form: {work.closed:,} simulated samples for each true value ({work.drawn:,} for "
+        "`dirichlet`, whose ends are quantiles of draws); bootstrap intervals: "
         f"{work.resampled:,} (in samples of more than {_MANY:,} rows a tenth of that), of 1,000 resamples "
         "each. Proportions, and the differences of `tango` and `bonett-price`, are not simulated: all outcomes are "
         "enumerated.",

@@ -151,11 +151,11 @@ def cover_matthews(n: int, good_share: float, rates: tuple[float, float], work: 
         tails = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
 
         # Samples with the same counts have the same interval.
-        tables, counts = np.unique(_draw_tables(n, chances, work.closed, generator), axis=0, return_counts=True)
+        tables, counts = np.unique(_draw_tables(n, chances, work.drawn, generator), axis=0, return_counts=True)
         parts = np.array_split(tables, max(1, len(list(iter_chunks(len(tables), 4 * RESAMPLES)))))
         bounds = (matthews_interval(part, RESAMPLES, generator, LEVEL) for part in parts)
-        covered = np.concatenate([covers(ends, truth) for ends in bounds])
-        point = {"dirichlet": float(counts @ covered / work.closed)}
+        is_covered = np.concatenate([covers(ends, truth) for ends in bounds])
+        point = {"dirichlet": float(counts @ is_covered / work.drawn)}
         if work.resampled:
             covered = []
             for table in _draw_tables(n, chances, work.resampled, generator):

@@ -58,7 +58,8 @@ def time_fit(arguments: tuple[str, int, int]) -> str:
     # In kilobytes on Linux, in bytes on macOS.
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024**3 if sys.platform == "darwin" else 1024**2)
     evaluations = result.fit.minimum.evaluations
-    return f"{family:10}{items:9,}{models:8}{seconds:10.1f}{processor:11.1f}{peak:11.2f}{evaluations:13}{result.deviance:16.4f}"
+    times = f"{seconds:10.1f}{processor:11.1f}{peak:11.2f}"
+    return f"{family:10}{items:9,}{models:8}{times}{evaluations:13}{result.deviance:16.4f}"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -68,7 +69,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     reader.add_argument("--items", type=int, nargs="+")
     reader.add_argument("--models", type=int, default=4)
     given = reader.parse_args(arguments)
-    print(f"{'family':10}{'items':>9}{'models':>8}{'seconds':>10}{'processor':>11}{'peak, GiB':>11}{'evaluations':>13}{'deviance':>16}")
+    times = f"{'seconds':>10}{'processor':>11}{'peak, GiB':>11}"
+    print(f"{'family':10}{'items':>9}{'models':>8}{times}{'evaluations':>13}{'deviance':>16}")
     for family in given.family:
         for items in given.items or SIZES[family]:
             with multiprocessing.get_context("spawn").Pool(1) as pool:
