@@ -54,6 +54,7 @@ _REASONS = {
     "(`bench/coverage_limits.py`). Where it is above .98 the target is out of reach. Where not, the interval would "
     "have to exclude a difference of .04 to .1 after four or five gains without a loss, which are no significant "
     "difference at all (McNemar's exact p = .125 and .06).",
+    "macro difference": "Few rows are discordant, as in the table of paired differences.",
     "AUC": "With five rows of one class, its variance is hardly known. Welch's degrees of freedom and DeLong's "
     "variance would bring that cell to .94, but four others above .98.",
     "kendall": "The jackknife overestimates the variance of few rows near 1, so that intervals are wider than needed.",
