@@ -112,7 +112,7 @@ def main() -> None:
     given = parser.parse_args()
     clients, rounds = range(given.clients), given.rounds
     sentences = [text for client in clients for turn in range(rounds) for text in make_pair(client, turn)]
-    expected = {judgement.text: judgement.score for judgement in judge(sentences, given.model)}
+    expected = {judgement.text: judgement.score for judgement in judge(sentences, model=given.model)}
     with start_server() as (address, process), ThreadPoolExecutor(given.clients) as pool:
         visit(address, given.model, 0, range(1), expected)  # so that loading the model is not timed
         print(f"{given.model}, {given.clients} clients; memory before: {read_resident_memory(process):.0f} MB")

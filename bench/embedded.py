@@ -34,13 +34,13 @@ def main(names: Sequence[str]) -> None:
 def format_results(model: str) -> str:
     """Return the results of a model on three suites, as Markdown."""
     bootstrap = Bootstrap(1000)
-    blimp = evaluate("blimp", [model], measures=["PairAccuracy"], by="phenomenon", bootstrap=bootstrap)
-    rated = evaluate("li_adger", [model], measures=_LI_ADGER, bootstrap=bootstrap)
+    blimp = evaluate("blimp", [model], measure=["PairAccuracy"], by="phenomenon", bootstrap=bootstrap)
+    rated = evaluate("li_adger", [model], measure=_LI_ADGER, bootstrap=bootstrap)
     cola = load_labelled_cola()
     labelled = [
         result
         for reduction in ("lp", "mean_lp", _slor(model))
-        for result in evaluate(cola, [model], reductions=[reduction], measures=["PBC"], bootstrap=bootstrap)
+        for result in evaluate(cola, [model], reduce=[reduction], measure=["PBC"], bootstrap=bootstrap)
     ]
     parts = [
         f"With acceptability {acceptability.__version__}; 95 % intervals from 1,000 resamples.",
@@ -64,7 +64,7 @@ def _plain(model: str, bootstrap: Bootstrap) -> list[str]:
     spec = list_named_models()[model].make_spec()
     if "variant='word_l2r'" not in spec:
         return []
-    (result,) = evaluate("blimp", [spec.replace("word_l2r", "pll")], measures=["PairAccuracy"], bootstrap=bootstrap)
+    (result,) = evaluate("blimp", [spec.replace("word_l2r", "pll")], measure=["PairAccuracy"], bootstrap=bootstrap)
     interval = f"{format_number(result.low)} to {format_number(result.high)}"
     return [f"With plain pseudo-log-likelihood (`variant='pll'`) it is {format_number(result.value)} ({interval})."]
 

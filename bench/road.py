@@ -65,14 +65,14 @@ def _stages(scratch: Path) -> dict[str, Callable[[], object]]:
         return sum(len(batch) for batch in run_queries(ours[name], [Query(text) for text in texts], lambda _: False))
 
     def stored() -> object:
-        return evaluate(suite, ["uniform"], measures=["PairAccuracy"], bootstrap=Bootstrap(0))
+        return evaluate(suite, ["uniform"], measure=["PairAccuracy"], bootstrap=Bootstrap(0))
 
     stored()
     loops = _make_plain_loops(causal, masked, texts)
     return {
         "load the starter suite": lambda: load_suite("starter"),
         "evaluate from the store": stored,
-        "1,000 resamples": lambda: evaluate(suite, ["uniform"], measures=["PairAccuracy"]),
+        "1,000 resamples": lambda: evaluate(suite, ["uniform"], measure=["PairAccuracy"]),
         "causal: ours": lambda: run(f"causal:{causal}"),
         "causal: plain loop": loops[0],
         "PLL: ours": lambda: run(f"masked:{masked}"),

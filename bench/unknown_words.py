@@ -32,7 +32,7 @@ def main() -> None:
 def format_cell(suite: Suite, model: str, policy: str, measure: str) -> str:
     """Return the value of a measure and the number of its rows; "refused" if a sentence has an unknown word."""
     try:
-        (result,) = evaluate(suite, [f"{model}(unknown='{policy}')"], measures=[measure], bootstrap=Bootstrap(0))
+        (result,) = evaluate(suite, [f"{model}(unknown='{policy}')"], measure=[measure], bootstrap=Bootstrap(0))
     except ModelError as error:
         print(error, file=sys.stderr)
         return "refused"

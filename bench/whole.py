@@ -27,7 +27,8 @@ from unittest import mock
 from acceptability import load_model, load_suite, score
 from acceptability.api import scoring
 from acceptability.engine import local
-from acceptability.types import ModelOutput, Query, Suite, TokenScores
+from acceptability.outputs import IndexedOutputs
+from acceptability.types import Query, Suite, TokenScores
 from bench import rates
 from bench.contenders import ROOT
 from bench.sentences import pairs
@@ -99,11 +100,11 @@ class NullStore:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def iter_known(self, *_: object) -> Iterator[tuple[int, ModelOutput]]:
+    def iter_known_blocks(self, *_: object, **__: object) -> Iterator[IndexedOutputs]:
         """Yield nothing: no output is stored."""
         return iter(())
 
-    def add(self, *_: object) -> None:
+    def add_block(self, *_: object, **__: object) -> None:
         """Discard the outputs."""
 
 

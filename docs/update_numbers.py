@@ -105,6 +105,22 @@ def find_cell(file: str, row: str, column: str, form: str = "{}") -> str:
     raise SystemExit(f"{file} has no row {row!r}")
 
 
+def find_speed_ratio(model: str) -> str:
+    """Return how many times as long as ours the other tool takes, from the table of measurements on two CPU cores.
+
+    Args:
+        model: The first cell of the rows, such as ``gpt2, as minicons``.
+    """
+    text = (ROOT / "bench" / "RESULTS.md").read_text(encoding="utf-8").partition("## Two CPU cores")[2]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("| ")]
+    columns = next(row for row in rows if "ratio" in row)
+    for row in rows:
+        if row[:3] == [model, "ours", "float32"]:
+            # "3.56 (3.24–3.73)": the median, and the range over rounds.
+            return f"{Decimal(row[columns.index('ratio')].split()[0]):.1f}"
+    raise SystemExit(f"bench/RESULTS.md has no row of ours in float32 for {model!r}")
+
+
 def find_result(command: str, field: str, form: str = "{:.4f}", **row: str) -> str:
     """Return a field of what a command prints with ``--json``.
 
@@ -133,6 +149,7 @@ SOURCES: dict[str, Callable[..., str]] = {
     "count": count_entries,
     "cell": find_cell,
     "result": find_result,
+    "speed": find_speed_ratio,
 }
 
 

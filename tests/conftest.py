@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import count
 from pathlib import Path
 from weakref import WeakValueDictionary
 
 import pytest
+import typer.testing
 from hypothesis import HealthCheck, settings
 
+from acceptability.papers.park import park_suites
 from acceptability.paths import local_data_folder
+from acceptability.types import Sentence
 
 ROOT = Path(__file__).resolve().parents[1]
 BESIDE = ROOT.parent / "shared" / "data"
@@ -44,6 +49,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(pytest.mark.skip(reason=f"needs --{marker}"))
 
 
+# Python looks for garbage after every 700 new objects that last, of which a suite has a hundred thousand: a fifth of
+# the time of some tests.
+gc.set_threshold(50_000, 10, 10)
+
+
+def pytest_collection_finish() -> None:
+    """Never look for garbage among what lasts as long as the tests do."""
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say in a few lines what was skipped and why, instead of a line for every place in the tests."""
     reasons = Counter(
@@ -71,11 +87,22 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     return (base / str(number) for number in count())
 
 
+@pytest.fixture(scope="session")
+def parsed_suites(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of parsed suites that all tests and the commands they start share; it is keyed by content."""
+    base = tmp_path_factory.getbasetemp()
+    # Workers of xdist have folders of their own below a common one.
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "parsed-suites"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
 @pytest.fixture(autouse=True)
-def own_home(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
-    """No test sees another's store, nor the user's."""
+def own_home(homes: Iterator[Path], parsed_suites: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """No test sees another's store, nor the user's; only suites are parsed once for all tests."""
     home = next(homes)
     home.mkdir()
+    (home / "parsed").symlink_to(parsed_suites)
     monkeypatch.setenv("ACCEPTABILITY_HOME", str(home))
     return home
 
@@ -84,6 +111,31 @@ def own_home(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
 def own_models(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test gets a model that an earlier one loaded, and perhaps has not let go of yet."""
     monkeypatch.setattr("acceptability.models._loaded_models", WeakValueDictionary())
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shared_pairs() -> Iterator[None]:
+    """Textbook sentences are paired once for all tests in this process."""
+    pair, paired = park_suites.pair_textbook_sentences, {}
+
+    def pair_sentences(sentences: Sequence[Sentence]) -> object:
+        key = tuple(map(repr, sentences))
+        if key not in paired:
+            paired[key] = pair(sentences)
+        return paired[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        # Its own tests call it directly; the studies that need it take a second for each call.
+        patch.setattr(park_suites, "pair_textbook_sentences", pair_sentences)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shared_commands() -> Iterator[None]:
+    """The commands are built once, and not for each of hundreds of calls within this process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.testing, "_get_command", cache(typer.main.get_command))
+        yield
 
 
 @pytest.fixture

@@ -1,12 +1,16 @@
 """The program as it is typed, in a process of its own for every call, without the time that a start takes.
 
-One process has loaded all commands and waits; for each call it forks, and the child runs ``main`` in the folder and
-with the environment that are asked for, its output going into files. What a start itself does is tested elsewhere.
+One process has loaded all commands, with the libraries that most of them import when they run, and waits; for each call
+it forks, and the child runs ``main`` in the folder and with the environment that are asked for, its output going into
+files. What a start itself does is tested elsewhere.
 """
 
 from __future__ import annotations
 
 import atexit
+import contextlib
+import gc
+import importlib
 import io
 import json
 import os
@@ -49,15 +53,73 @@ def _end(waiting: subprocess.Popen[str]) -> None:
     waiting.communicate()
 
 
+# What commands import when they need it, each of which would otherwise be imported hundreds of times. PyTorch is left
+# out: few commands need it, and every fork of a process as large takes longer.
+_LOADED_LATE = (
+    "acceptability.api.contrasts",
+    "acceptability.api.linking",
+    "acceptability.api.reproduction",
+    "acceptability.api.review",
+    "acceptability.models.ngram",
+    "acceptability.report.export",
+    "acceptability.report.figures",
+    "acceptability.report.page",
+    "pandas",
+    "scipy.optimize",
+    "scipy.stats",
+    "typer._adapters",
+    "wordfreq",
+)
+
+
 def _serve() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["ACCEPTABILITY_HOME"] = folder
+        kept = _prepare(Path(folder))
+        for line in sys.stdin:
+            child = os.fork()
+            if child == 0:
+                _run(json.loads(line))
+            print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+        del kept
+
+
+def _prepare(folder: Path) -> object:
+    """Load what the children share, and return what has to be kept for it."""
     from acceptability.cli import build_application
+    from acceptability.models import load_model
+    from acceptability.types import Query
 
     build_application()
-    for line in sys.stdin:
-        child = os.fork()
-        if child == 0:
-            _run(json.loads(line))
-        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+    for name in _LOADED_LATE:
+        # Another release of a library may not have the module, or an environment not the library.
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+    _share_bundle(folder / "vega.js")
+    # The model of the examples, which stays loaded while it is in use, and what it knows of spelling.
+    trigram = load_model("trigram")
+    trigram.run(trigram.encode([Query("the blorbs")]))
+    # A child that looked for garbage would write to, and so copy, the pages of everything that is loaded here.
+    gc.freeze()
+    gc.set_threshold(100_000, 10, 10)
+    return trigram
+
+
+def _share_bundle(path: Path) -> None:
+    """Have the script of report pages, which takes two seconds, made by the first child that needs it alone.
+
+    Not made here: the library that makes it starts threads, which a forked child would not have and would wait for.
+    """
+    from acceptability.report import page
+
+    make = page._bundle_vega
+
+    def bundle() -> str:
+        if not path.exists():
+            path.write_bytes(make().encode())
+        return path.read_bytes().decode()
+
+    page._bundle_vega = bundle
 
 
 def _run(asked: Mapping[str, Any]) -> None:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 import tomllib
+from difflib import get_close_matches
+from functools import cache
 from inspect import signature
 from typing import Any
 
@@ -38,8 +40,7 @@ def problem(words: list[str]) -> str:
 
 
 def _ours(words: list[str]) -> str:
-    command: Any = typer.main.get_command(app)
-    name = "acceptability"
+    command, name = _build_program(), "acceptability"
     # A group builds some of its commands when they are looked up, so that `commands` does not hold all of them.
     while words and hasattr(command, "get_command") and (subcommand := command.get_command(None, words[0])):
         name, *words = words
@@ -53,6 +54,11 @@ def _ours(words: list[str]) -> str:
     except _WrongUse as error:
         return f"{name}: {error.format_message()}"
     return next(filter(None, (_value(name, *each) for each in given.items())), "")
+
+
+@cache
+def _build_program() -> Any:
+    return typer.main.get_command(app)
 
 
 def _value(command: str, option: str, given: Any) -> str:
@@ -71,7 +77,10 @@ def _model(text: str) -> str:
     if kind == "prompted":
         return _model(location) or _options("model", kind, options)
     if not location:
-        return "" if kind in list_named_models() or kind in registry.names("model") else f"there is no model {text}"
+        # Any other name may be an id on the Hub, but not a slip in the name of a model of ours.
+        known = [*list_named_models(), *registry.names("model")]
+        is_slip = kind not in known and get_close_matches(kind, known, cutoff=0.8)
+        return f"there is no model {text}" if is_slip else ""
     return _options("model", kind, options)
 
 

@@ -16,11 +16,14 @@ from __future__ import annotations
 import ast
 import doctest
 import functools
+import html
 import importlib.util
+import inspect
 import io
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -187,7 +190,8 @@ def parses(block: Block) -> bool:
         ("acceptability evaluate blimp --model causal:gpt2 --measure PairAccuracy", ""),
         ("acceptability evaluate blimp --modle causal:gpt2", "No such option"),
         ("acceptability evaluate blmip --model causal:gpt2", "there is no suite blmip"),
-        ("acceptability evaluate blimp --model gpt2", "there is no model gpt2"),
+        ("acceptability evaluate blimp --model gpt2", ""),
+        ("acceptability evaluate blimp --model trigam", "there is no model trigam"),
         ("acceptability evaluate blimp --model 'causal:gpt2(boss=None)'", "causal has no option boss"),
         ("acceptability evaluate blimp --model uniform --measure PairAcuracy", "no measure"),
         ("acceptability evaluate blimp --model uniform --measure 'ADC(gamma=1)'", "ADC has no option gamma"),
@@ -292,30 +296,99 @@ def test_every_page_is_in_the_navigation(reference: dict[str, str]) -> None:
 
 
 @pytest.fixture(scope="module")
-def reference() -> dict[str, str]:
+def generator() -> Any:
+    """The module that generates the reference pages; it stands beside the pages."""
     spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return {name: page() for name, page in module.PAGES.items()}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(ROOT / "docs"))
+        spec.loader.exec_module(module)
+    return module
 
 
-def test_everything_is_documented(reference: dict[str, str]) -> None:
-    for kind, page in (
-        ("measure", "measures"),
-        ("reduction", "reductions"),
-        ("model", "models"),
-        ("recipe", "recipes"),
-    ):
-        for name in registry.names(kind):
-            heading = reference[page].partition(f"## `{name}`\n\n")[2]
-            assert len(heading.partition("\n\n")[0]) > 20, f"{kind} {name} has no description"
+@pytest.fixture(scope="module")
+def reference(generator: Any) -> dict[str, str]:
+    return {name: page() for name, page in generator.PAGES.items()}
+
+
+REGISTERED = (("measure", "measures"), ("reduction", "reductions"), ("model", "models"), ("recipe", "recipes"))
+
+
+def sections(page: str) -> dict[str, str]:
+    """The sections of a generated page, by their headings."""
+    parts = re.split(r"^## `(.+?)`.*$", page, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+TROUBLESHOOTING = ROOT / "docs" / "howto" / "troubleshooting.md"
+MESSAGES = re.findall(
+    r"<!-- message of: (.+?) -->\n```text\n(.+?)\n```", TROUBLESHOOTING.read_text(encoding="utf-8"), re.DOTALL
+)
+
+
+def test_messages_of_errors_are_found() -> None:
+    assert len(MESSAGES) >= 12
+
+
+@pytest.mark.parametrize(("command", "shown"), MESSAGES, ids=[command for command, _ in MESSAGES])
+def test_a_command_fails_with_the_message_that_is_shown(command: str, shown: str, folder: Path) -> None:
+    (folder / "columns.csv").write_text("gut,schlecht\nThe dogs bark.,The dogs barks.\n", encoding="utf-8")
+    (folder / "empty.csv").write_text("good,bad\nThe dogs bark.,\n", encoding="utf-8")
+    (folder / "scores.csv").write_text("sentence_id,score\n1,2\n", encoding="utf-8")
+    error = CliRunner().invoke(app, shlex.split(command)[1:]).exception
+    assert isinstance(error, acceptability.AcceptabilityError)
+    assert re.fullmatch(".*".join(map(re.escape, shown.split("…"))), str(error)), f"{error} is not {shown}"
+
+
+@pytest.mark.parametrize(("kind", "page"), REGISTERED)
+def test_everything_registered_is_documented(kind: str, page: str, reference: dict[str, str], generator: Any) -> None:
+    found = sections(reference[page])
+    assert list(found) == list(registry.names(kind))
+    for name, section in found.items():
+        assert len(section.strip().partition("\n\n")[0]) > 20, f"{kind} {name} has no description"
+        assert "```sh\nacceptability " in section, f"{kind} {name} has no example in docs/reference.toml"
+        for option in inspect.signature(registry.find(kind, name)).parameters:
+            row = section.partition(f'id="{generator._to_anchor(f"{name}-{option}")}"')[2].partition("</tr>")[0]
+            cells = re.findall(r"<td[^>]*>(.*?)</td>", row)
+            assert option == "location" or (len(cells) == 4 and all(cells)), f"{kind} {name}: {option} lacks something"
+
+
+def test_every_command_and_option_is_documented(reference: dict[str, str], generator: Any) -> None:
+    root = typer.main.get_command(app)
+    found = {path: text for page in reference.values() for path, text in sections(page).items()}
+    for path, command in (each for group in generator.group_commands().values() for each in group):
+        assert command.help or path == "acceptability suites", path
+        assert "```sh\nacceptability " in found[path], f"{path} has no example"
+        rows = re.findall(r"<tr id=[^>]*>(.*?)</tr>", found[path])
+        assert len(rows) == len([option for option in command.params if option.name != "help"]), path
+    assert {path.split()[1] for path in found if path.startswith("acceptability ")} == set(root.list_commands(None))
+
+
+def test_every_suite_and_named_model_is_documented(reference: dict[str, str]) -> None:
     for entry in load_catalog():
-        assert f"## `{entry.id}`" in reference["suites"]
-    for name, command in typer.main.get_command(app).commands.items():
-        assert f"## `acceptability {name}`" in reference["commands"]
-        assert command.help or name == "suites"
+        row = reference["suites"].partition(f"<code>{entry.id}</code>")[2].partition("</tr>")[0]
+        assert f"{entry.sentences:,}" in row, entry.id
+        assert html.escape(entry.licence, quote=False) in row, entry.id
     for name in list_named_models():
-        assert f"`{name}`" in reference["models"]
+        assert f"<code>{name}</code>" in reference["models"]
+
+
+def test_every_example_of_the_reference_could_be_typed(generator: Any) -> None:
+    facts = generator.load_facts()
+    examples = {
+        (kind, name): text for kind in facts.keys() - {"options", "python"} for name, text in facts[kind].items()
+    }
+    assert not {each: wrong for each, text in examples.items() if (wrong := problem(shlex.split(text)))}
+
+
+def test_examples_of_docstrings_are_code(generator: Any, reference: dict[str, str]) -> None:
+    fence = sys.modules[generator.describe.__module__].fence_examples
+    assert fence("A.\n\n>>> 1\n1\n\nB.") == "A.\n\n```python\n>>> 1\n1\n```\n\nB."
+    assert fence("    >>> 1\n    1") == "    ```python\n    >>> 1\n    1\n    ```"
+    assert fence("```python\n>>> 1\n```") == "```python\n>>> 1\n```"
+    for name, page in reference.items():
+        outside = re.sub(r"^```.*?^```$", "", page, flags=re.MULTILINE | re.DOTALL)
+        assert ">>> " not in outside, name
 
 
 def test_the_readme_is_short() -> None:
@@ -361,12 +434,14 @@ def test_a_technique_is_where_the_index_says(term: str, file: str, name: str) ->
     assert name in defined
 
 
-def test_links_between_pages_lead_somewhere() -> None:
+def test_links_between_pages_lead_somewhere(reference: dict[str, str]) -> None:
+    generated = {(ROOT / "docs" / "reference" / f"{name}.md").resolve() for name in reference}
     for page in [*PAGES, ROOT / "CONTRIBUTING.md"]:
         for link in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
-            if "://" in link or link.startswith("reference/"):
+            if "://" in link:
                 continue
-            assert (page.parent / link).exists(), f"{page.name} links to {link}"
+            target = (page.parent / link).resolve()
+            assert target.exists() or target in generated, f"{page.name} links to {link}"
 
 
 def test_no_machine_path_is_in_the_tree() -> None:

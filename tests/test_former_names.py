@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from acceptability import Judgement, evaluate, load_model, people, registry, score, stats
+from acceptability import Judgement, compare, evaluate, judge, load_model, measure, people, registry, score, stats
 from acceptability.cli import replace_old_options
 from acceptability.errors import SpecError, TrainError
 from acceptability.papers.cola.restart_groups import read_trained_classifier
@@ -84,7 +84,7 @@ def test_options_of_other_commands_are_left_alone(notices: pytest.LogCaptureFixt
 
 
 def test_a_signature_made_before_reads_as_one_made_now() -> None:
-    (result,) = evaluate(PAIR, ["prompted:uniform(method='which')"], measures=["PairAccuracy(ties=0.5)"])
+    (result,) = evaluate(PAIR, ["prompted:uniform(method='which')"], measure=["PairAccuracy(ties=0.5)"])
     former = result.signature.replace("model:prompted:", "model:asking:")
     assert former != result.signature
     assert parse_signature(former) == parse_signature(result.signature)
@@ -239,3 +239,34 @@ def test_the_former_rules_for_ratings_are_the_present_ones() -> None:
     with pytest.warns(DeprecationWarning, match="acceptability.people.Rules is now called RatingRules"):
         rules = people.Rules(scale="z", least_responses=3, least_catch=0.5)
     assert rules == people.RatingRules(scale="z", min_responses=3, min_catch=0.5)
+
+
+def test_former_arguments_of_the_python_interface_warn_and_work() -> None:
+    present = [result.row() for result in evaluate(PAIR, "uniform", reduce="mean_lp", measure="PairAccuracy")]
+    with pytest.warns(
+        DeprecationWarning, match="the argument (measures|reductions) of evaluate is now called"
+    ) as warned:
+        former = evaluate(PAIR, ["uniform"], reductions=["mean_lp"], measures=["PairAccuracy"])  # type: ignore[arg-type]
+    assert [result.row() for result in former] == present
+    assert {warning.filename for warning in warned} == {__file__}
+    scores = score(PAIR, "uniform")
+    with pytest.warns(DeprecationWarning, match="the argument measures of measure is now called measure"):
+        assert len(measure(PAIR, scores, measures=["PairAccuracy"])) == 1  # type: ignore[call-arg]
+    with pytest.raises(SpecError, match="measure is given twice"):
+        evaluate(PAIR, "uniform", measure="PairAccuracy", measures=["PairAccuracy"])  # type: ignore[arg-type]
+
+
+def test_judge_and_compare_take_their_former_positions() -> None:
+    texts = ["Cats sleep.", "Cats sleep well."]
+    with pytest.warns(DeprecationWarning, match=r"now judge\(\*sentences, model=…, reduce=…\)") as warned:
+        former = judge(texts, "uniform", "mean_lp")
+    assert [one.row() for one in former] == [one.row() for one in judge(*texts, model="uniform", reduce="mean_lp")]
+    assert former.model == "uniform"
+    scores = [score(PAIR, "uniform"), score(PAIR, "trigram")]
+    with pytest.warns(DeprecationWarning, match=r"now compare\(suite, \*models, measure=…\)") as compared:
+        (difference,) = compare(PAIR, scores, ["PairAccuracy"], draws=0)
+    (present,) = compare(PAIR, *scores, measure="PairAccuracy", draws=0)
+    assert difference.row() == present.row()
+    assert [warning.filename for warning in (*warned, *compared)] == [__file__] * 2
+    with pytest.warns(DeprecationWarning, match="the argument measures of compare is now called measure"):
+        compare(PAIR, scores, measures=["PairAccuracy"], draws=0)

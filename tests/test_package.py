@@ -23,9 +23,9 @@ SOURCE = Path(acceptability.__file__).parent
 # A room imports from the lines above its own, never from its own line or below.
 ROOM_ORDER = [
     {"errors"},
-    {"paths", "specs"},
+    {"display", "paths", "specs", "timings"},
     {"registry", "types"},
-    {"protocols", "text"},
+    {"outputs", "protocols", "text"},
     {"generate", "measures", "models", "reductions", "stats"},
     {"engine", "suites"},
     {"people", "store"},

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from acceptability.errors import ScoreError, SuiteError
-from acceptability.types import Contrast, Query, Scores, Sentence, Suite, TokenScores, make_contrast
+from acceptability.types import Contrast, Query, Scores, Sentence, Suite, TokenScores, Units, make_contrast
 
 GOOD, BAD = Sentence("g", "Cats sleep.", tags={"item": "1"}), Sentence("b", "Cats sleeps.", tags={"item": "1"})
 
@@ -77,3 +77,17 @@ def test_queries_have_different_keys() -> None:
 def test_context_and_text_are_joined_by_one_space() -> None:
     assert Query("b", context="a").full_text == Query("b", context="a ").full_text == "a b"
     assert Query("b", context="a").text_start == 2
+
+
+def test_the_codes_of_tags_are_those_of_the_rows_that_are_taken() -> None:
+    tags = ({"item": "b"}, {"item": "a"}, {}, {"item": "c"}, {"item": "a"})
+    units = Units(tuple("vwxyz"), {}, tags)
+    values, codes = units.encode_tag("item")
+    assert (values, codes.tolist()) == (("a", "b", "c"), [1, 0, -1, 2, 0])
+    # Taken from the codes of all rows here, and computed from the tags of its own rows there.
+    for rows in ([3, 1, 1], [2, 0], [2], [], [0, 1, 2, 3, 4]):
+        part = units.take(np.array(rows, dtype=np.int64))
+        values, codes = Units(part.ids, {}, part.tags).encode_tag("item")
+        assert part.encode_tag("item")[0] == values
+        assert part.encode_tag("item")[1].tolist() == codes.tolist()
+    assert units.encode_tag("mark")[1].tolist() == [-1] * 5

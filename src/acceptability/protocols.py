@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
-from acceptability.types import ModelOutput, Query, Scores, Suite, Units
+import numpy as np
+from numpy.typing import NDArray
+
+from acceptability.types import Floats, ModelOutput, Query, Scores, Suite, Units
 
 
 class EncodedQuery(Protocol):
@@ -48,6 +51,11 @@ class Model(Protocol):
         A model that computes on a GPU overrides it, so that the next batch is prepared meanwhile.
         """
         return lambda: self.run(batch)
+
+    @property
+    def display_name(self) -> str:
+        """The name in tables of a model that is given as an object; by default its signature."""
+        return self.signature
 
     @property
     def budget(self) -> int:
@@ -115,6 +123,10 @@ class _CompletedModel(Model):
         return begin(batch)
 
     @property
+    def display_name(self) -> str:
+        return str(getattr(self.inner, "display_name", super().display_name))
+
+    @property
     def budget(self) -> int:
         return int(getattr(self.inner, "budget", super().budget))
 
@@ -165,7 +177,7 @@ class Engine(Protocol):
 
     def answers(
         self, model: Model, spec: str | None, queries: Sequence[Query], is_known: Callable[[int], bool]
-    ) -> Generator[list[tuple[int, ModelOutput]], None, None]:
+    ) -> Generator[Sequence[tuple[int, ModelOutput]], None, None]:
         """Yield batches of (query index, output) for the queries without a stored output, each index once.
 
         Args:
@@ -189,6 +201,30 @@ class Reduction(Protocol):
         ...
 
 
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """A value that follows from sums over the rows, as means and linear correlations do.
+
+    The bootstrap adds up the rows of each sampling unit once. All resamples together are then one product, of how often
+    each of them has each unit, with these sums.
+
+    Args:
+        of_rows: What is summed, an array of (moments, rows).
+        combine: From the sums over the rows of several resamples, (moments, resamples), to the value of each; nan where
+            it is undefined.
+        are_precise: From the same sums to which of the values they give to the last digits; None for all of them. The
+            other resamples are evaluated by ``value``.
+    """
+
+    of_rows: Floats
+    combine: Callable[[Floats], Floats]
+    are_precise: Callable[[Floats], NDArray[np.bool_]] | None = None
+
+
+RowWeighting: TypeAlias = Callable[[Floats], Floats]
+"""From how often several resamples have each row, (resamples, rows), to the value of each; nan where undefined."""
+
+
 class Statistic(Protocol):
     """A function of rows: all that intervals and tests need, which resample the rows of a measure and compute it again.
 
@@ -198,6 +234,20 @@ class Statistic(Protocol):
     def value(self, units: Units) -> float:
         """Return the statistic of these rows; raise Undefined if it is undefined."""
         ...
+
+    def weigh(self, units: Units) -> Moments | RowWeighting | None:
+        """Return how the value follows from weights of the rows, for many resamples at a time.
+
+        By default it is the mean of the column ``mean_of``. None if there is none: then ``value`` gets the rows of each
+        resample in turn, which gives the same numbers, and takes much longer.
+
+        Args:
+            units: The rows, of which each resample has some several times, and others not at all.
+        """
+        if self.mean_of is None:
+            return None
+        column = units[self.mean_of]
+        return Moments(np.stack([column, np.ones(len(column))]), _divide_sums)
 
     @property
     def mean_of(self) -> str | None:
@@ -259,6 +309,10 @@ class Measure(Statistic, Protocol):
         return ""
 
 
+def _divide_sums(sums: Floats) -> Floats:
+    return np.asarray(sums[0] / sums[1])
+
+
 @dataclass(frozen=True, repr=False)
 class _CompletedMeasure(Measure):
     """An object with the required attributes of a measure, and defaults for the optional ones that it lacks."""
@@ -284,6 +338,10 @@ class _CompletedMeasure(Measure):
     def resolve(self, scores: Sequence[Scores], by: str) -> Measure:
         resolve = getattr(self.inner, "resolve", None)
         return complete_measure(resolve(scores, by)) if resolve else self
+
+    def weigh(self, units: Units) -> Moments | RowWeighting | None:
+        weigh: Callable[[Units], Moments | RowWeighting | None] = getattr(self.inner, "weigh", super().weigh)
+        return weigh(units)
 
     @property
     def mean_of(self) -> str | None:

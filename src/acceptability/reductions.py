@@ -33,10 +33,14 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from acceptability.errors import MissingExtra, ScoreError, SuiteError, shorten
+from acceptability.outputs import TokenColumns
 from acceptability.protocols import Reduction
 from acceptability.specs import fingerprint, format_spec
 from acceptability.text.io import parse_number, read_lines
 from acceptability.types import Floats, LabelScores, ModelOutput, TokenScores
+
+_SUM_BUFFER = 8192
+"""The number of elements that NumPy converts to float64 at once for a sum; longer rows are summed in such pieces."""
 
 
 def _require_tokens(output: ModelOutput, reduction: object) -> TokenScores:
@@ -54,8 +58,12 @@ def _require_logits(output: ModelOutput, reduction: object) -> tuple[float, floa
     raise ScoreError(f"{reduction!r} reads a classifier's logits; this is a language model. Use lp, mean_lp, slor, ...")
 
 
-class _SpecRepr:
-    """Gives a reduction a ``repr`` that is its spec, which is its signature too unless it reads a file."""
+class NamedReduction:
+    """The base of reductions, plug-ins' too: gives a ``repr`` that is the spec, and a signature that is the same.
+
+    A class that derives from it is a frozen dataclass with ``repr=False``, and has ``name``, its name in the registry.
+    A reduction that reads a file overrides ``signature``, to which it adds a hash of the content.
+    """
 
     name: ClassVar[str]
 
@@ -70,7 +78,7 @@ class _SpecRepr:
 
 
 @dataclass(frozen=True, repr=False)
-class LP(_SpecRepr):
+class LP(NamedReduction):
     """The log-probability of the whole sentence.
 
     >>> LP()(TokenScores("a b", ("a", "b"), ((0, 1), (2, 3)), np.array([-1, -3], dtype=np.float32)))
@@ -85,7 +93,7 @@ class LP(_SpecRepr):
 
 
 @dataclass(frozen=True, repr=False)
-class MeanLP(_SpecRepr):
+class MeanLP(NamedReduction):
     """The mean log-probability of the sentence's tokens ("norm" in Niu and Penn 2020)."""
 
     name = "mean_lp"
@@ -95,18 +103,22 @@ class MeanLP(_SpecRepr):
 
 
 @dataclass(frozen=True, repr=False)
-class PenLP(_SpecRepr):
+class PenLP(NamedReduction):
     """The log-probability divided by ((5 + n) / 6) ^ 0.8, a softer penalty on length."""
 
     name = "pen_lp"
 
     def __call__(self, output: ModelOutput) -> float:
         logprobs = _require_tokens(output, self).logprobs
-        return float(logprobs.sum(dtype=np.float64)) / float(((5 + len(logprobs)) / 6) ** 0.8)
+        return float(logprobs.sum(dtype=np.float64)) / _length_penalty(len(logprobs))
+
+
+def _length_penalty(length: int) -> float:
+    return float(((5 + length) / 6) ** 0.8)
 
 
 @dataclass(frozen=True, repr=False)
-class Exp(_SpecRepr):
+class Exp(NamedReduction):
     """The exponential of another reduction, which Niu and Penn (2020) correlate with acceptability.
 
     Args:
@@ -117,6 +129,9 @@ class Exp(_SpecRepr):
     of: Reduction
 
     def __post_init__(self) -> None:
+        # The class itself is a frequent slip in Python, exp(lp) for exp(lp()), and means the same in a spec.
+        if isinstance(self.of, type) and issubclass(self.of, NamedReduction):
+            object.__setattr__(self, "of", self.of())
         if not callable(self.of):
             raise ScoreError(f"exp: {self.of!r} is not a reduction; write exp(lp), exp(mean_lp), ...")
 
@@ -134,7 +149,7 @@ class Exp(_SpecRepr):
 
 
 @dataclass(frozen=True, repr=False)
-class LogOdds(_SpecRepr):
+class LogOdds(NamedReduction):
     """A classifier's log-odds of "acceptable"; 0 is undecided.
 
     >>> LogOdds()(LabelScores("a b", (-1.0, 2.0)))
@@ -149,7 +164,7 @@ class LogOdds(_SpecRepr):
 
 
 @dataclass(frozen=True, repr=False)
-class _TemperatureReduction(_SpecRepr):
+class _TemperatureReduction(NamedReduction):
     """Rescales a classifier's log-odds by temperature scaling: divides them by a temperature."""
 
     temperature: float = 1.0
@@ -208,7 +223,7 @@ class SignedConfidence(_TemperatureReduction):
 
 
 @dataclass(frozen=True, repr=False)
-class UnigramReduction(_SpecRepr):
+class UnigramReduction(NamedReduction):
     """Compares log-probabilities with unigram log-probabilities.
 
     Args:
@@ -378,6 +393,42 @@ def _mean_of_lowest(ratios: Floats, quarters: int) -> float:
     # Rounded up, so that the lowest quarter of a sentence of one to four words is one word.
     count = max(1, math.ceil(len(ratios) * quarters / 4))
     return float(ratios[:count].mean())
+
+
+def reduce_outputs(reduction: Reduction, outputs: Sequence[ModelOutput]) -> Floats:
+    """Return the score of each output, for reductions of sums without making an object for any.
+
+    >>> from acceptability.outputs import make_columns
+    >>> output = TokenScores("a b", ("a", "b"), ((0, 1), (2, 3)), np.array([-1, -3], dtype=np.float32))
+    >>> reduce_outputs(LP(), make_columns([output, output])).tolist()
+    [-4.0, -4.0]
+    """
+    # By the class itself: one that inherits from it may compute something else.
+    if not isinstance(outputs, TokenColumns) or type(reduction) not in (LP, MeanLP, PenLP):
+        return np.array([reduction(output) for output in outputs], np.float64)
+    sums, counts = _sum_by_query(outputs), outputs.counts.astype(np.float64)
+    if isinstance(reduction, MeanLP):
+        return sums / counts
+    if isinstance(reduction, PenLP):
+        # Python's power for each length, which NumPy's differs from in the last digit.
+        lengths, inverse = np.unique(outputs.counts, return_inverse=True)
+        penalties: Floats = np.array([_length_penalty(length) for length in lengths.tolist()])[inverse]
+        return sums / penalties
+    return sums
+
+
+def _sum_by_query(columns: TokenColumns) -> Floats:
+    """Return the sum of the log-probabilities of each query, to the last bit as ``logprobs.sum(dtype=np.float64)``."""
+    if columns.counts.max(initial=0) > _SUM_BUFFER:
+        return np.array([output.logprobs.sum(dtype=np.float64) for output in columns])
+    # A sum starts with 0 and adds to it the sum of all elements in pairs; ``reduceat`` starts with the first element.
+    # With a 0 before each sentence, both add the same numbers in the same order.
+    padded = np.zeros(len(columns.logprobs) + len(columns))
+    padded[np.arange(len(columns.logprobs)) + np.repeat(np.arange(1, len(columns) + 1), columns.counts)] = (
+        columns.logprobs
+    )
+    sums: Floats = np.add.reduceat(padded, columns.starts + np.arange(len(columns)))
+    return sums
 
 
 def find_unigram_reduction(reduction: Reduction) -> UnigramReduction | None:

@@ -110,6 +110,12 @@ _BUILTIN: dict[str, dict[str, str]] = {
         "targeted/sv-agreement": "acceptability.generate:sv_agreement",
         "targeted/reflexive": "acceptability.generate:reflexive",
     },
+    # What results give of themselves in Python, which the room of reports makes.
+    "output": {
+        "figure": "acceptability.report.output:make_figure",
+        "report": "acceptability.report.output:write_results_report",
+        "latex": "acceptability.report.output:format_results_latex",
+    },
     "reduction": {
         name: f"acceptability.reductions:{target}"
         for name, target in {
@@ -143,6 +149,7 @@ _HINTS = {
     "recipe": "The recipes are: {names}.",
     "subject": "The phenomena to generate are: {names}; or the paradigms of a file of your own, FILE.toml.",
     "reduction": "The reductions are: {names}.",
+    "output": "The outputs are: {names}.",
 }
 
 # Names that a registered object had in the version before: accepted for one release.

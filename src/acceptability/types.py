@@ -9,24 +9,38 @@ import hashlib
 import json
 import math
 import re
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Protocol, TypeAlias
+from importlib import import_module
+from itertools import compress
+from json.encoder import encode_basestring_ascii
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from acceptability.display import ShownRow, collect_columns, format_html, make_frame
 from acceptability.errors import ScoreError, SuiteError, shorten, suggest_name, warn_of_former_name
 from acceptability.specs import fingerprint_lines
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 Floats: TypeAlias = NDArray[np.float64]
+Rows: TypeAlias = NDArray[np.int64]
 Tags: TypeAlias = Mapping[str, str]
 Span: TypeAlias = tuple[int, int]
 
 SINGLE_ROWS = "row"
 """The sampling unit of data whose rows (sentences, contrasts) were sampled one by one; no tag."""
+
+_ROWS_SHOWN = 10
+
+
+_CONTROL_CHARACTER = re.compile("[\x00-\x1f]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +64,7 @@ class Sentence:
 
     def __post_init__(self) -> None:
         # Ids are written to tables and to the command line, where padding and control characters would get lost.
-        if not self.id or self.id != self.id.strip() or any(ord(character) < 32 for character in self.id):
+        if not self.id or self.id != self.id.strip() or _CONTROL_CHARACTER.search(self.id):
             raise SuiteError(f"sentence id {self.id!r} is empty, padded, or has a control character in it")
         # A lone surrogate cannot be encoded as UTF-8: hashing, storing or printing the sentence would fail later.
         if not _is_unicode("".join((self.id, self.text, *self.regions, *self.tags, *self.tags.values()))):
@@ -111,13 +125,113 @@ def make_contrast(better: Sentence, worse: Sentence) -> Contrast:
     return Contrast(better.id, worse.id, shared)
 
 
+@dataclass(frozen=True, eq=False)
+class TagColumn:
+    """The values of one tag, as a code for each row.
+
+    Args:
+        codes: For each row, the index of its value; -1 for a row without the tag.
+        values: The distinct values, in the order of their first rows.
+    """
+
+    codes: NDArray[np.int32]
+    values: tuple[str, ...]
+
+    def equals(self, value: str) -> NDArray[np.bool_]:
+        """Tell for each row whether it has a value."""
+        # A value that no row has gets a code that no row has.
+        code = self.values.index(value) if value in self.values else -2
+        return np.asarray(self.codes == code)
+
+
+class SentenceColumns(Sequence[Sentence]):
+    """Sentences that are kept as columns; each is built when it is looked at. They are valid and their ids unique."""
+
+    # What a suite asks of them besides; ``suites.columns`` has the implementation.
+
+    @property
+    @abstractmethod
+    def by_id(self) -> Mapping[str, Sentence]:
+        """The sentences, by their ids."""
+
+    @property
+    @abstractmethod
+    def ids(self) -> Sequence[str]:
+        """The ids of all sentences."""
+
+    @property
+    @abstractmethod
+    def texts(self) -> Sequence[str]:
+        """The texts of all sentences."""
+
+    @property
+    @abstractmethod
+    def labels(self) -> NDArray[np.int8]:
+        """The labels of all sentences; -1 for none."""
+
+    @property
+    @abstractmethod
+    def ratings(self) -> Floats:
+        """The ratings of all sentences; nan for none."""
+
+    @property
+    @abstractmethod
+    def tag_names(self) -> frozenset[str]:
+        """The names of all tags."""
+
+    @abstractmethod
+    def tag_column(self, tag: str) -> TagColumn:
+        """Return the values of a tag."""
+
+    @abstractmethod
+    def find_lacking(self, tag: str) -> Sequence[int]:
+        """Return the positions of the rows that lack a tag."""
+
+    @abstractmethod
+    def select(self, rows: Rows) -> SentenceColumns:
+        """Return some of the sentences, given by their positions, each at most once."""
+
+    @abstractmethod
+    def find_below(self, path: str) -> NDArray[np.bool_]:
+        """Tell for each sentence whether its id is a path, or begins with it and a slash."""
+
+    @abstractmethod
+    def find_hash(self, contrasts: Sequence[Contrast], derived_tags: Iterable[str]) -> str | None:
+        """Return the hash of the suite of these sentences and contrasts, if it was kept with the columns."""
+
+
+class ContrastColumns(Sequence[Contrast]):
+    """Contrasts that are kept as columns; each is built when it is looked at. They are valid and all different."""
+
+    @property
+    @abstractmethod
+    def tag_names(self) -> frozenset[str]:
+        """The names of all tags."""
+
+    @abstractmethod
+    def tag_column(self, tag: str) -> TagColumn:
+        """Return the values of a tag."""
+
+    @abstractmethod
+    def find_lacking(self, tag: str) -> Sequence[int]:
+        """Return the positions of the rows that lack a tag."""
+
+    @abstractmethod
+    def select(self, rows: Rows) -> ContrastColumns:
+        """Return some of the contrasts, given by their positions, each at most once."""
+
+    @abstractmethod
+    def find_pairs(self, sentences: Sequence[Sentence]) -> Rows | None:
+        """Return the positions of the better and worse sentences; None if these are not columns that have them all."""
+
+
 @dataclass(frozen=True)
 class Suite:
     """Sentences, and the contrasts between them.
 
     Args:
         name: The suite's name in tables and signatures.
-        sentences: At least one; their ids have to be unique.
+        sentences: At least one; their ids have to be unique. A tuple, or columns, which a reader may have kept.
         contrasts: Pairs of ids, each pair once.
         unit: The sampling unit, which intervals, tests and folds keep together: a tag that every sentence and contrast
             has, such as ``item``, or two of them, the outer one first (``paradigm/item``). Empty if each sentence, or
@@ -125,13 +239,18 @@ class Suite:
         derived_tags: The tags that a reader computed from other parts of the data. They are not part of the hash, so
             that a reader may add one without changing the signatures of results.
 
-    >>> Suite("two", (Sentence("a", "Cats sleep."), Sentence("b", "Cats sleeps.")), (Contrast("a", "b"),))
+    A suite is a collection of its sentences: it has a length, can be iterated, and gives a sentence by its id.
+
+    >>> suite = Suite("two", (Sentence("a", "Cats sleep."), Sentence("b", "Cats sleeps.")), (Contrast("a", "b"),))
+    >>> suite
     Suite('two', 2 sentences, 1 contrasts)
+    >>> len(suite), suite["b"].text, [sentence.id for sentence in suite]
+    (2, 'Cats sleeps.', ['a', 'b'])
     """
 
     name: str
-    sentences: tuple[Sentence, ...]
-    contrasts: tuple[Contrast, ...] = ()
+    sentences: Sequence[Sentence]
+    contrasts: Sequence[Contrast] = ()
     unit: str = ""
     derived_tags: tuple[str, ...] = ()
 
@@ -141,6 +260,21 @@ class Suite:
             object.__setattr__(self, "unit", "")
         if not self.sentences:
             raise SuiteError(f"suite {self.name!r} has no sentences")
+        # Columns were checked before they were written; a million sentences need not be built to look at them again.
+        if not self._has_checked_columns:
+            self._check_rows()
+        for tag in self.unit_tags:
+            self._check_unit(tag)
+
+    @property
+    def _has_checked_columns(self) -> bool:
+        return isinstance(self.sentences, SentenceColumns) and (
+            not self.contrasts
+            or (isinstance(self.contrasts, ContrastColumns) and self.contrasts.find_pairs(self.sentences) is not None)
+        )
+
+    def _check_rows(self) -> None:
+        """Raise an error unless ids are unique and contrasts are different pairs of them."""
         if len(self.by_id) < len(self.sentences):
             counts = Counter(sentence.id for sentence in self.sentences)
             duplicate = next(name for name, count in counts.items() if count > 1)
@@ -152,20 +286,20 @@ class Suite:
             if (contrast.better, contrast.worse) in pairs:
                 raise SuiteError(f"suite {self.name!r}: the contrast {contrast.id} is listed twice")
             pairs.add((contrast.better, contrast.worse))
-        for tag in self.unit_tags:
-            self._check_unit(tag)
 
     def _check_unit(self, tag: str) -> None:
         """Raise an error unless every sentence and every contrast has the tag of the sampling unit."""
-        for kind, rows in (("sentences", self.sentences), ("contrasts", self.contrasts)):
-            lacking = [row for row in rows if tag not in row.tags]
-            if not lacking:
+        kinds: tuple[tuple[str, Sequence[Sentence | Contrast]], ...]
+        kinds = ("sentences", self.sentences), ("contrasts", self.contrasts)
+        for kind, rows in kinds:
+            lacking = _find_lacking(rows, tag)
+            if not len(lacking):
                 continue
             # A contrast has the tags on which its two sentences agree.
             hint = ", since its two sentences differ in it" if kind == "contrasts" else ""
             raise SuiteError(
                 f"suite {self.name!r}: the sampling unit is {self.unit!r}, but {len(lacking)} of {len(rows)} {kind} "
-                f"have no tag {tag!r}, such as {lacking[0].id!r}{hint}. Name another tag, or 'row'."
+                f"have no tag {tag!r}, such as {rows[lacking[0]].id!r}{hint}. Name another tag, or 'row'."
                 f"{suggest_name(tag, self.tag_names)}"
             )
 
@@ -181,19 +315,83 @@ class Suite:
     @cached_property
     def by_id(self) -> Mapping[str, Sentence]:
         """The sentences, by their ids."""
+        if isinstance(self.sentences, SentenceColumns):
+            return self.sentences.by_id
         return {sentence.id: sentence for sentence in self.sentences}
+
+    @property
+    def ids(self) -> Sequence[str]:
+        """The ids of all sentences, for which none needs to be built."""
+        if isinstance(self.sentences, SentenceColumns):
+            return self.sentences.ids
+        return tuple(sentence.id for sentence in self.sentences)
+
+    @property
+    def texts(self) -> Sequence[str]:
+        """The texts of all sentences.
+
+        >>> Suite("one", (Sentence("a", "Cats sleep."),)).texts
+        ('Cats sleep.',)
+        """
+        if isinstance(self.sentences, SentenceColumns):
+            return self.sentences.texts
+        return tuple(sentence.text for sentence in self.sentences)
+
+    @property
+    def labels(self) -> NDArray[np.int8]:
+        """The labels of all sentences; -1 for none."""
+        if isinstance(self.sentences, SentenceColumns):
+            return self.sentences.labels
+        return np.array([-1 if one.label is None else one.label for one in self.sentences], dtype=np.int8)
+
+    @property
+    def ratings(self) -> Floats:
+        """The ratings of all sentences; nan for none."""
+        if isinstance(self.sentences, SentenceColumns):
+            return self.sentences.ratings
+        return np.array([math.nan if one.rating is None else one.rating for one in self.sentences], dtype=np.float64)
+
+    @cached_property
+    def pairs(self) -> Rows:
+        """The contrasts as positions in ``sentences``: a row for each, the better sentence first.
+
+        >>> Suite("two", (Sentence("a", "Cats sleep."), Sentence("b", "Cats sleeps.")), (Contrast("a", "b"),)).pairs
+        array([[0, 1]])
+        """
+        known = self.contrasts.find_pairs(self.sentences) if isinstance(self.contrasts, ContrastColumns) else None
+        if known is not None:
+            return known
+        positions = {sentence_id: position for position, sentence_id in enumerate(self.ids)}
+        found = [(positions[contrast.better], positions[contrast.worse]) for contrast in self.contrasts]
+        return np.array(found, dtype=np.int64).reshape(-1, 2)
+
+    def sentence_tag(self, tag: str) -> TagColumn:
+        """Return the values of a tag of all sentences.
+
+        >>> two = Suite("two", (Sentence("a", "Cats sleep.", tags={"item": "1"}), Sentence("b", "Dogs sleep.")))
+        >>> two.sentence_tag("item").codes.tolist(), two.sentence_tag("item").values
+        ([0, -1], ('1',))
+        """
+        return _find_tag_column(self.sentences, tag)
+
+    def contrast_tag(self, tag: str) -> TagColumn:
+        """Return the values of a tag of all contrasts."""
+        return _find_tag_column(self.contrasts, tag)
 
     @cached_property
     def hash(self) -> str:
         """A fingerprint of all sentences and contrasts, regardless of their order and of the suite's name."""
+        if isinstance(self.sentences, SentenceColumns):
+            known = self.sentences.find_hash(self.contrasts, self.derived_tags)
+            if known:
+                return known
         # The hash is defined over the alphabetically sorted JSON rows. Sorting by the unique first fields alone gives
         # that order without holding all rows in memory.
-        sentences = sorted(self.sentences, key=lambda sentence: json.dumps(sentence.id))
-        contrasts = sorted(self.contrasts, key=lambda contrast: json.dumps([contrast.better, contrast.worse]))
+        sentences = sorted(self.sentences, key=lambda sentence: encode_basestring_ascii(sentence.id))
+        contrasts = sorted(self.contrasts, key=_serialize_pair)
         derived = frozenset(self.derived_tags)
         return fingerprint_lines(
-            lambda: (_serialize_sentence(sentence, derived) for sentence in sentences),
-            lambda: (_serialize_contrast(contrast, derived) for contrast in contrasts),
+            lambda: _serialize_sentences(sentences, derived), lambda: _serialize_contrasts(contrasts, derived)
         )
 
     @property
@@ -204,7 +402,7 @@ class Suite:
     @cached_property
     def tag_names(self) -> tuple[str, ...]:
         """The names of all tags of sentences and contrasts, in alphabetical order."""
-        return tuple(sorted({key for tags in self._all_tags() for key in tags}))
+        return tuple(sorted(_find_tag_names(self.sentences) | _find_tag_names(self.contrasts)))
 
     @property
     def unit_tags(self) -> tuple[str, ...]:
@@ -228,19 +426,18 @@ class Suite:
             return self
         for tag, value in where.items():
             self._check_tag_value(tag, value)
-        matching = {sentence.id for sentence in self.sentences if where.items() <= sentence.tags.items()}
-        contrasts = tuple(
-            contrast
-            for contrast in self.contrasts
-            # Some tags belong to contrasts alone, such as what is varied in a pair.
-            if where.items() <= contrast.tags.items() or {contrast.better, contrast.worse} <= matching
-        )
-        members = {member for contrast in contrasts for member in (contrast.better, contrast.worse)}
-        sentences = tuple(sentence for sentence in self.sentences if sentence.id in matching or sentence.id in members)
+        is_sentence = np.ones(len(self.sentences), dtype=bool)
+        # Some tags belong to contrasts alone, such as what is varied in a pair.
+        is_contrast = np.ones(len(self.contrasts), dtype=bool)
+        for tag, value in where.items():
+            is_sentence &= self.sentence_tag(tag).equals(value)
+            is_contrast &= self.contrast_tag(tag).equals(value)
+        is_contrast |= np.all(is_sentence[self.pairs], axis=1)
+        is_sentence[self.pairs[is_contrast]] = True
         description = ",".join(f"{tag}={value}" for tag, value in where.items())
-        if not sentences:
+        if not is_sentence.any():
             raise SuiteError(f"no sentence of suite {self.name!r} has all of {description}")
-        return replace(self, name=f"{self.name}[{description}]", sentences=sentences, contrasts=contrasts)
+        return replace(self._select(is_sentence, is_contrast), name=f"{self.name}[{description}]")
 
     def _check_tag_value(self, tag: str, value: str) -> None:
         """Raise an error unless something in the suite has this value of a tag."""
@@ -249,7 +446,7 @@ class Suite:
                 f"suite {self.name!r} has no tag {tag!r}; it has {', '.join(self.tag_names) or 'none'}."
                 f"{suggest_name(tag, self.tag_names)}"
             )
-        values = {tags[tag] for tags in self._all_tags() if tag in tags}
+        values = {*self.sentence_tag(tag).values, *self.contrast_tag(tag).values}
         if value not in values:
             shown = ", ".join(sorted(values)[:10]) + (", …" if len(values) > 10 else "")
             raise SuiteError(
@@ -259,19 +456,132 @@ class Suite:
 
     def restrict(self, ids: Container[str]) -> Suite:
         """Return the suite with only some of its sentences, given by their ids, and the contrasts between these."""
-        return replace(
-            self,
-            sentences=tuple(sentence for sentence in self.sentences if sentence.id in ids),
-            contrasts=tuple(pair for pair in self.contrasts if pair.better in ids and pair.worse in ids),
-        )
+        is_sentence = np.array([sentence_id in ids for sentence_id in self.ids], dtype=bool)
+        return self._select(is_sentence, np.asarray(is_sentence[self.pairs].all(axis=1)))
 
-    def _all_tags(self) -> Iterator[Tags]:
-        yield from (sentence.tags for sentence in self.sentences)
-        yield from (contrast.tags for contrast in self.contrasts)
+    def sample(self, n: int, seed: int = 0) -> Suite:
+        """Return a random part of the suite, drawn without replacement and in the suite's order.
+
+        Args:
+            n: How many contrasts, with their sentences; of a suite without contrasts, how many sentences.
+            seed: The same seed draws the same part.
+
+        >>> sentences = (Sentence("a", "Cats sleep."), Sentence("b", "Dogs sleep."), Sentence("c", "Mice sleep."))
+        >>> Suite("three", sentences).sample(2)
+        Suite('three(sample=2,seed=0)', 2 sentences, 0 contrasts)
+        """
+        rows: Sequence[object]
+        rows, kind = (self.contrasts, "contrasts") if self.contrasts else (self.sentences, "sentences")
+        # True is an int too, and a share such as 0.1 is a frequent slip.
+        if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+            raise SuiteError(f"sample: seed is {seed!r}; expected a whole number from 0")
+        if isinstance(n, bool) or not isinstance(n, int) or not 0 < n <= len(rows):
+            raise SuiteError(
+                f"sample: n is {n!r}; suite {self.name!r} has {len(rows)} {kind}, so give 1 to {len(rows)}"
+            )
+        is_drawn = np.zeros(len(rows), dtype=bool)
+        is_drawn[np.random.default_rng(seed).choice(len(rows), n, replace=False)] = True
+        is_sentence, is_contrast = is_drawn, np.zeros(0, dtype=bool)
+        if self.contrasts:
+            is_sentence, is_contrast = np.zeros(len(self.sentences), dtype=bool), is_drawn
+            is_sentence[self.pairs[is_drawn].ravel()] = True
+        return replace(self._select(is_sentence, is_contrast), name=f"{self.name}(sample={n},seed={seed})")
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a pandas data frame with a row for each sentence: id, text, label, rating, and a column for each tag.
+
+        ``better_than`` has the ids of the sentences that it is contrasted with as the better one, so that
+        ``Suite.from_frame`` reads the suite back; regions are not part of the frame.
+
+        Raises:
+            MissingExtra: pandas is not installed.
+        """
+        worse: dict[str, list[str]] = {}
+        for contrast in self.contrasts:
+            worse.setdefault(contrast.better, []).append(contrast.worse)
+        rows: list[dict[str, object]] = [
+            {"id": sentence.id, "text": sentence.text, "label": sentence.label, "rating": sentence.rating}
+            | dict(sentence.tags)
+            | ({"better_than": worse.get(sentence.id, [])} if self.contrasts else {})
+            for sentence in self.sentences
+        ]
+        # Columns of nothing, such as the ratings of a suite without any, are left out.
+        columns = {name: cells for name, cells in collect_columns(rows).items() if set(map(repr, cells)) != {"None"}}
+        return make_frame(columns)
+
+    @classmethod
+    def from_frame(cls, frame: pd.DataFrame, name: str = "frame", *, unit: str | None = None, **columns: str) -> Suite:
+        """Return the suite in a pandas data frame, by the rules for tables.
+
+        Args:
+            frame: A column ``text`` (perhaps ``label``, ``rating``), or ``good`` and ``bad``; others become tags.
+            name: The name of the suite in tables and signatures.
+            unit: The sampling unit, see ``Suite``; by default the tag ``set`` or ``item`` if all rows have it.
+            columns: The frame's names of these columns where they differ: ``good="g", bad="b"``.
+        """
+        # The rules for tables stand in a room above this one, and are loaded when they are needed.
+        suite: Suite = import_module("acceptability.suites.frames").read_frame(frame, name, columns)
+        return suite if unit is None else replace(suite, unit=unit)
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+    def __iter__(self) -> Iterator[Sentence]:
+        return iter(self.sentences)
+
+    def __contains__(self, sentence_id: object) -> bool:
+        return sentence_id in self.by_id
+
+    def __getitem__(self, sentence_id: str) -> Sentence:
+        try:
+            return self.by_id[sentence_id]
+        except (KeyError, TypeError):
+            hint = suggest_name(sentence_id, self.by_id) if isinstance(sentence_id, str) else " Ids are texts."
+            raise SuiteError(f"suite {self.name!r} has no sentence {sentence_id!r}.{hint}") from None
+
+    def select_below(self, path: str) -> Suite | None:
+        """Return the sentences whose ids are a path, or begin with it and a slash, and the contrasts between these.
+
+        The ids may begin with the suite's name or not, as the path does; None if there is no such sentence.
+
+        >>> two = Suite("two", (Sentence("a/1", "Cats sleep."), Sentence("ab/1", "Dogs sleep.")))
+        >>> two.select_below("two/a").sentences[0].text, two.select_below("b")
+        ('Cats sleep.', None)
+        """
+        paths = [path, *([path.removeprefix(f"{self.name}/")] if path.startswith(f"{self.name}/") else [])]
+        is_below = np.zeros(len(self.sentences), dtype=bool)
+        for one in paths:
+            if isinstance(self.sentences, SentenceColumns):
+                is_below |= self.sentences.find_below(one)
+            else:
+                is_below |= np.array([f"{sentence_id}/".startswith(f"{one}/") for sentence_id in self.ids])
+        return self._select(is_below, np.asarray(is_below[self.pairs].all(axis=1))) if is_below.any() else None
+
+    def _select(self, is_sentence: NDArray[np.bool_], is_contrast: NDArray[np.bool_]) -> Suite:
+        """Return the suite with some of its sentences and contrasts."""
+        sentences: Sequence[Sentence]
+        contrasts: Sequence[Contrast]
+        if isinstance(self.sentences, SentenceColumns):
+            sentences = self.sentences.select(np.flatnonzero(is_sentence))
+        else:
+            sentences = tuple(compress(self.sentences, is_sentence))
+        if isinstance(self.contrasts, ContrastColumns):
+            contrasts = self.contrasts.select(np.flatnonzero(is_contrast))
+        else:
+            contrasts = tuple(compress(self.contrasts, is_contrast))
+        return replace(self, sentences=sentences, contrasts=contrasts)
 
     def __repr__(self) -> str:
         unit = f", unit={self.unit!r}" if self.unit else ""
         return f"Suite({self.name!r}, {len(self.sentences)} sentences, {len(self.contrasts)} contrasts{unit})"
+
+    def _repr_html_(self) -> str:
+        rows: list[dict[str, object]] = [
+            {"id": sentence.id, "text": sentence.text, "label": sentence.label, "rating": sentence.rating}
+            for sentence in self.sentences[:_ROWS_SHOWN]
+        ]
+        more = len(self.sentences) - len(rows)
+        return format_html(rows, caption=repr(self), notes=[f"… {more} more sentences"] if more else [])
 
 
 def split_part_name(name: str) -> tuple[str, dict[str, str]]:
@@ -280,6 +590,9 @@ def split_part_name(name: str) -> tuple[str, dict[str, str]]:
     >>> split_part_name("blimp[phenomenon=npi,item=1]")
     ('blimp', {'phenomenon': 'npi', 'item': '1'})
     """
+    # A sample of a part: what was drawn comes after it, see ``find_named_part``.
+    if sample := _SAMPLE.fullmatch(name):
+        return split_part_name(sample[1])
     base, bracket, description = name.removesuffix("]").partition("[")
     if not (bracket and name.endswith("]") and "=" in description):
         return name, {}
@@ -288,24 +601,99 @@ def split_part_name(name: str) -> tuple[str, dict[str, str]]:
     return base, {tag: value for tag, _, value in pairs}
 
 
-def _serialize_sentence(sentence: Sentence, derived: frozenset[str]) -> str:
-    row = [
-        sentence.id,
-        sentence.text,
-        sentence.label,
-        sentence.rating,
-        sorted(sentence.regions.items()),
-        _list_hashed_tags(sentence.tags, derived),
-    ]
-    return json.dumps(row, ensure_ascii=True)
+_SAMPLE = re.compile(r"(.+)\(sample=(\d+),seed=(\d+)\)", re.DOTALL)
 
 
-def _serialize_contrast(contrast: Contrast, derived: frozenset[str]) -> str:
-    return json.dumps([contrast.better, contrast.worse, _list_hashed_tags(contrast.tags, derived)])
+def find_named_part(suite: Suite, name: str) -> Suite | None:
+    """Return the suite itself, or the part of it (of tags, or a sample) that has a name; None if neither has.
+
+    >>> suite = Suite("two", (Sentence("a", "Cats sleep.", tags={"item": "1"}), Sentence("b", "Dogs sleep.")))
+    >>> find_named_part(suite, suite.filter(item="1").sample(1, seed=3).name)
+    Suite('two[item=1](sample=1,seed=3)', 1 sentences, 0 contrasts)
+    """
+    # A suite may itself be called like a part.
+    if suite.name == name:
+        return suite
+    try:
+        if sample := _SAMPLE.fullmatch(name):
+            whole = find_named_part(suite, sample[1])
+            return whole and whole.sample(int(sample[2]), int(sample[3]))
+        base, where = split_part_name(name)
+        return suite.filter(**where) if where and suite.name == base else None
+    except SuiteError:
+        return None
 
 
-def _list_hashed_tags(tags: Tags, derived: frozenset[str]) -> list[tuple[str, str]]:
-    return sorted(item for item in tags.items() if item[0] not in derived)
+def _find_tag_column(rows: Sequence[Sentence] | Sequence[Contrast], tag: str) -> TagColumn:
+    if isinstance(rows, (SentenceColumns, ContrastColumns)):
+        return rows.tag_column(tag)
+    code_of: dict[str, int] = {}
+    codes = [code_of.setdefault(row.tags[tag], len(code_of)) if tag in row.tags else -1 for row in rows]
+    return TagColumn(np.array(codes, dtype=np.int32), tuple(code_of))
+
+
+def _find_lacking(rows: Sequence[Sentence | Contrast], tag: str) -> Sequence[int]:
+    """Return the positions of the rows that lack a tag."""
+    if isinstance(rows, (SentenceColumns, ContrastColumns)):
+        return rows.find_lacking(tag)
+    return [position for position, row in enumerate(rows) if tag not in row.tags]
+
+
+def _find_tag_names(rows: Sequence[Sentence] | Sequence[Contrast]) -> frozenset[str]:
+    if isinstance(rows, (SentenceColumns, ContrastColumns)):
+        return rows.tag_names
+    return frozenset(name for row in rows for name in row.tags)
+
+
+# The rows of the hash are those of json.dumps with its defaults. Each is put together here from its encoded texts,
+# which takes a third of the time: the encoder of texts is C code, and json.dumps makes an object for every call.
+
+
+def _serialize_sentences(sentences: Iterable[Sentence], derived: frozenset[str]) -> Iterator[str]:
+    encode, serialize_tags = encode_basestring_ascii, _TagSerializer(derived)
+    for sentence in sentences:
+        label, rating = _serialize_number(sentence.label), _serialize_number(sentence.rating)
+        regions = json.dumps(sorted(sentence.regions.items())) if sentence.regions else "[]"
+        tags = serialize_tags(sentence.tags)
+        yield f"[{encode(sentence.id)}, {encode(sentence.text)}, {label}, {rating}, {regions}, {tags}]"
+
+
+def _serialize_contrasts(contrasts: Iterable[Contrast], derived: frozenset[str]) -> Iterator[str]:
+    serialize_tags = _TagSerializer(derived)
+    for contrast in contrasts:
+        yield f"[{_serialize_pair(contrast)}, {serialize_tags(contrast.tags)}]"
+
+
+def _serialize_number(number: float | None) -> str:
+    # True and 1.0 are labels too, with another JSON than 1; NumPy's floats have a representation of their own.
+    return repr(number) if type(number) in (int, float) else json.dumps(number)
+
+
+def _serialize_pair(contrast: Contrast) -> str:
+    return f"{encode_basestring_ascii(contrast.better)}, {encode_basestring_ascii(contrast.worse)}"
+
+
+class _TagSerializer:
+    """Serializes tags as sorted pairs, without the derived ones."""
+
+    def __init__(self, derived: frozenset[str]) -> None:
+        self._derived = derived
+        self._names: dict[str, str] = {}
+        self._last: Tags | None = None
+        self._text = ""
+
+    def __call__(self, tags: Tags) -> str:
+        # The sentences of a pair share their tags, and stand together when sorted.
+        if tags is not self._last:
+            pairs = [self._serialize_item(name, tags[name]) for name in sorted(tags) if name not in self._derived]
+            self._last, self._text = tags, f"[{', '.join(pairs)}]"
+        return self._text
+
+    def _serialize_item(self, name: str, value: str) -> str:
+        encoded = self._names.get(name)
+        if encoded is None:
+            encoded = self._names[name] = encode_basestring_ascii(name)
+        return f"[{encoded}, {encode_basestring_ascii(value)}]"
 
 
 def _length_prefixed(part: str) -> bytes:
@@ -315,6 +703,16 @@ def _length_prefixed(part: str) -> bytes:
 
 
 _EMPTY_PART = _length_prefixed("")
+
+
+def hash_text(text: str, context: str = "") -> bytes:
+    """Return the key of the query that has a text and a context, and neither a target nor a rival.
+
+    >>> hash_text("Cats sleep.") == Query("Cats sleep.").key
+    True
+    """
+    content = _length_prefixed(text) + (_length_prefixed(context) if context else _EMPTY_PART)
+    return hashlib.sha256(content).digest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,6 +760,8 @@ class Query:
     def key(self) -> bytes:
         """A 16-byte hash of the query, under which its output is stored."""
         # Target and rival are added only if present, so that outputs stored for plain queries keep their keys.
+        if not self.target and not self.rival:
+            return hash_text(self.text, self.context)
         content = _length_prefixed(self.text) + (_length_prefixed(self.context) if self.context else _EMPTY_PART)
         for part in (*(self.target or ()), *([self.rival] if self.rival else ())):
             content += _length_prefixed(str(part))
@@ -404,6 +804,21 @@ class TokenScores:
         if self.spelling_logprobs and len(self.spelling_logprobs) != len(self.unknown or ()):
             raise ScoreError(f"{shorten(self.text)!r}: unknown tokens and their spellings differ in number")
 
+    def __repr__(self) -> str:
+        total = float(self.logprobs.sum(dtype=np.float64))
+        return f"TokenScores({shorten(self.text)!r}, {len(self.tokens)} tokens, log-probability {total:.3f})"
+
+    def _repr_html_(self) -> str:
+        rows: list[dict[str, object]] = [
+            {
+                "token": self.text[start:end].strip() or token,
+                "logprob": logprob,
+                "surprisal_bits": -logprob / math.log(2),
+            }
+            for token, (start, end), logprob in zip(self.tokens, self.offsets, self.logprobs.tolist(), strict=True)
+        ]
+        return format_html(rows, caption=self.text)
+
     @property
     def unknown_words(self) -> tuple[str, ...]:
         """The unknown tokens, as they stand in the text."""
@@ -442,9 +857,13 @@ class Scores:
         partial: Whether sentences without a score are left out of results; otherwise they are an error.
         unknown_words: The words of a sentence that are not in the model's vocabulary, for each sentence id that has
             some.
+        suite: The suite of the sentences, if it is known, for the texts in ``to_frame``.
 
-    >>> Scores({"a": -3.5}, model="toy")["a"]
-    -3.5
+    >>> scores = Scores({"a": -3.5}, model="toy")
+    >>> scores
+    Scores(of 'toy', 1 score, mean -3.500)
+    >>> scores["a"], len(scores), list(scores)
+    (-3.5, 1, ['a'])
     """
 
     values: Mapping[str, float]
@@ -455,6 +874,7 @@ class Scores:
     missing: int = 0
     partial: bool = False
     unknown_words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    suite: Suite | None = None
 
     def __post_init__(self) -> None:
         for key, value in self.values.items():
@@ -469,6 +889,48 @@ class Scores:
                 f"no score of {self.model!r} for sentence {sentence_id!r}, which the measure needs. "
                 f"There are scores for {len(self.values)} sentences{self.missing_hint}."
             ) from None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.values)
+
+    def __contains__(self, sentence_id: object) -> bool:
+        return sentence_id in self.values
+
+    def keys(self) -> Iterable[str]:
+        """Return the ids of the sentences, so that ``dict(scores)`` has a score for each."""
+        return self.values.keys()
+
+    def __repr__(self) -> str:
+        reduction = f" by {self.reduction}" if self.reduction else ""
+        mean = f", mean {math.fsum(self.values.values()) / len(self.values):.3f}" if self.values else ""
+        plural = "" if len(self.values) == 1 else "s"
+        return f"Scores(of {self.model!r}{reduction}, {len(self.values)} score{plural}{mean})"
+
+    def _repr_html_(self) -> str:
+        more = len(self.values) - _ROWS_SHOWN
+        notes = [*self.notes, *([f"… {more} more scores"] if more > 0 else [])]
+        return format_html(self._list_rows(_ROWS_SHOWN), caption=repr(self), notes=notes)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a pandas data frame with a row for each sentence: its id, and the text if it is known, and its score.
+
+        Raises:
+            MissingExtra: pandas is not installed.
+        """
+        return make_frame(collect_columns(self._list_rows()))
+
+    def _list_rows(self, count: int | None = None) -> list[dict[str, object]]:
+        by_id = self.suite.by_id if self.suite else {}
+        rows: list[dict[str, object]] = []
+        for key, value in list(self.values.items())[:count]:
+            text = {"text": by_id[key].text if key in by_id else None} if by_id else {}
+            rows.append({"sentence_id": key, **text, "score": value})
+            if self.unknown_words:
+                rows[-1]["unknown_words"] = " ".join(self.unknown_words.get(key, ()))
+        return rows
 
     @property
     def missing_hint(self) -> str:
@@ -488,7 +950,12 @@ class Scores:
 
     def of(self, ids: Iterable[str]) -> Floats:
         """Return the scores of several sentences, in the order of the ids."""
-        return np.array([self[sentence_id] for sentence_id in ids], dtype=np.float64)
+        ids = list(ids)
+        try:
+            return np.fromiter(map(self.values.__getitem__, ids), dtype=np.float64, count=len(ids))
+        # Raised again with an explanation, by the id without a score.
+        except KeyError:
+            return np.array([self[sentence_id] for sentence_id in ids], dtype=np.float64)
 
 
 def restrict_to_scored(suite: Suite, scores: Sequence[Scores]) -> Suite:
@@ -501,6 +968,8 @@ def restrict_to_scored(suite: Suite, scores: Sequence[Scores]) -> Suite:
     Suite('two', 1 sentences, 0 contrasts)
     """
     partial = [given for given in scores if given.partial]
+    if not partial:
+        return suite
     unscored = [sentence for sentence in suite.sentences if not all(given.has_score_of(sentence) for given in partial)]
     if not unscored:
         return suite
@@ -556,19 +1025,48 @@ class Units:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def __repr__(self) -> str:
+        return f"Units({len(self.ids)} rows, columns {', '.join(self.columns)})"
+
     def __getitem__(self, column: str) -> Floats:
         return self.columns[column]
 
+    def encode_tag(self, tag: str) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+        """Return the values of a tag in alphabetical order, and the index of each row's value; -1 without the tag.
+
+        >>> Units(("a", "b", "c"), {}, ({"item": "2"}, {}, {"item": "1"})).encode_tag("item")
+        (('1', '2'), array([ 1, -1,  0]))
+        """
+        # Groups, sampling units and their counts all need it, and strings are slow to compare: encoded once.
+        if tag not in self._encoded_tags:
+            cells = [tags.get(tag) for tags in self.tags]
+            values = tuple(sorted({cell for cell in cells if cell is not None}))
+            index_of = {None: -1} | {value: index for index, value in enumerate(values)}
+            codes = np.fromiter(map(index_of.__getitem__, cells), dtype=np.int64, count=len(cells))
+            self._encoded_tags[tag] = values, codes
+        return self._encoded_tags[tag]
+
+    @cached_property
+    def _encoded_tags(self) -> dict[str, tuple[tuple[str, ...], NDArray[np.int64]]]:
+        return {}
+
     def take(self, rows: NDArray[np.int64]) -> Units:
         """Return only these rows, with their ids and tags."""
-        return replace(
+        indices = rows.tolist()
+        part = replace(
             self,
-            ids=tuple(self.ids[row] for row in rows),
+            ids=tuple(map(self.ids.__getitem__, indices)),
             columns={name: column[rows] for name, column in self.columns.items()},
-            tags=tuple(self.tags[row] for row in rows),
+            tags=tuple(map(self.tags.__getitem__, indices)),
             # What was fitted to all rows stays as it is: a part of them may be too small to be fitted by itself.
             refit=None,
         )
+        for tag, (values, codes) in self._encoded_tags.items():
+            kept, new_codes = np.unique(codes[rows], return_inverse=True)
+            # Without the -1 of rows that lack the tag, which comes first.
+            lacking = int(len(kept) > 0 and kept[0] < 0)
+            part._encoded_tags[tag] = tuple(values[code] for code in kept[lacking:].tolist()), new_codes - lacking
+        return part
 
     def take_columns(self, rows: NDArray[np.int64]) -> Units:
         """Return only the columns of these rows, which is all that a bootstrap resample needs."""
@@ -581,8 +1079,8 @@ class Units:
         return self.take_columns(rows)
 
 
-@dataclass(frozen=True, eq=False)
-class Result:
+@dataclass(frozen=True, eq=False, repr=False)
+class Result(ShownRow):
     """The value of a measure, with its confidence interval, its rows and its signature.
 
     Args:

@@ -54,7 +54,7 @@ POOR = make_scores(SUITE, {"a": 10, "b": 14, "c": 10}, "poor")
 
 
 def test_a_comparison_has_a_paired_interval_and_tests() -> None:
-    (result,) = compare(SUITE, [GOOD, POOR], ["PairAccuracy"])
+    (result,) = compare(SUITE, [GOOD, POOR], measure=["PairAccuracy"])
     assert (result.first_value, result.second_value) == (45 / 60, 34 / 60)
     assert result.difference == pytest.approx(11 / 60)
     assert result.low < result.difference < result.high
@@ -71,7 +71,7 @@ def test_a_comparison_has_a_paired_interval_and_tests() -> None:
 
 
 def test_groups_come_with_corrected_p_and_a_macro_mean() -> None:
-    overall, *groups, macro = compare(SUITE, [GOOD, POOR], ["PairAccuracy"], by="kind")
+    overall, *groups, macro = compare(SUITE, [GOOD, POOR], measure=["PairAccuracy"], by="kind")
     assert [result.group for result in (overall, *groups, macro)] == [None, "kind=a", "kind=b", "kind=c", "macro(kind)"]
     ps = [stats.binomtest(0, n, 0.5).pvalue if n else 1.0 for n in (10, 1, 0)]
     assert [result.p for result in groups] == pytest.approx(ps)
@@ -91,15 +91,15 @@ def test_groups_come_with_corrected_p_and_a_macro_mean() -> None:
 
 
 def test_the_same_model_twice_does_not_differ() -> None:
-    (result,) = compare(SUITE, [GOOD, GOOD], ["PairAccuracy"])
+    (result,) = compare(SUITE, [GOOD, GOOD], measure=["PairAccuracy"])
     assert (result.difference, result.p, result.mcnemar_p) == (0, 1, 1)
 
 
 def test_a_measure_that_is_no_mean_is_tested_by_swaps() -> None:
-    (result,) = compare(SUITE, [GOOD, POOR], ["UnpairedAUC"], draws=100)
+    (result,) = compare(SUITE, [GOOD, POOR], measure=["UnpairedAUC"], draws=100)
     test = parse_signature(result.signature)["test"]
     assert test == "permutation(swap,standardised,two-sided,draws=100,by=row,seed=0)"
-    (untested,) = compare(SUITE, [GOOD, POOR], ["PairAccuracy"], draws=0)
+    (untested,) = compare(SUITE, [GOOD, POOR], measure=["PairAccuracy"], draws=0)
     assert parse_signature(untested.signature)["test"] == "none"
 
 
@@ -110,15 +110,17 @@ def test_correlations_are_standardised_before_the_test() -> None:
         {sentence.id: 1000 * (sentence.label + 0.3 * noise[sentence.id]) for sentence in SUITE.sentences}, "near"
     )
     far = Scores({sentence.id: sentence.label + 3 * noise[sentence.id] for sentence in SUITE.sentences}, "far")
-    (result,) = compare(SUITE, [near, far], ["PBC"], draws=500)
+    (result,) = compare(SUITE, [near, far], measure=["PBC"], draws=500)
     assert result.p == pytest.approx(1 / 501)
     assert result.mcnemar_p is None
-    (alike,) = compare(SUITE, [near, Scores({k: v / 7 for k, v in near.values.items()}, "scaled")], ["PBC"], draws=200)
+    (alike,) = compare(
+        SUITE, [near, Scores({k: v / 7 for k, v in near.values.items()}, "scaled")], measure=["PBC"], draws=200
+    )
     assert alike.p == 1
 
 
 def test_clusters_are_resampled_and_swapped_as_a_whole() -> None:
-    (result,) = compare(SUITE, [GOOD, POOR], ["PairAccuracy"], bootstrap=Bootstrap(by="kind"))
+    (result,) = compare(SUITE, [GOOD, POOR], measure=["PairAccuracy"], bootstrap=Bootstrap(by="kind"))
     assert result.p == 0.5, "of the 8 ways to swap three kinds, of which one differs by nothing, half are as far out"
     assert "by=kind" in result.signature
     assert (result.only_first, result.mcnemar_p) == (11, None), "McNemar's test would take rows as independent"
@@ -129,7 +131,7 @@ def test_an_undefined_value_has_a_reason_and_stops_nothing() -> None:
     suite = Suite("torn", tuple(sentences))
     one = Scores({str(i): float(i) for i in range(6)}, "one")
     two = Scores({str(i): float(-i) for i in range(6)}, "two")
-    overall, x, y, macro = compare(suite, [one, two], ["PBC"], by="kind", bootstrap=Bootstrap(200), draws=50)
+    overall, x, y, macro = compare(suite, [one, two], measure=["PBC"], by="kind", bootstrap=Bootstrap(200), draws=50)
     assert overall.difference is not None
     assert x.difference is None
     assert "label" in x.reason
@@ -140,7 +142,7 @@ def test_an_undefined_value_has_a_reason_and_stops_nothing() -> None:
 
 
 def test_zero_draws_and_resamples_omit_test_and_interval() -> None:
-    (result,) = compare(SUITE, [GOOD, POOR], ["PairAccuracy"], bootstrap=Bootstrap(0), draws=0)
+    (result,) = compare(SUITE, [GOOD, POOR], measure=["PairAccuracy"], bootstrap=Bootstrap(0), draws=0)
     assert (result.p, result.low) == (None, None)
     assert "test:none" in result.signature
 
@@ -149,7 +151,7 @@ def test_invalid_arguments_are_refused() -> None:
     with pytest.raises(MeasureError, match="draws is -1"):
         compare(SUITE, [GOOD, POOR], draws=-1)
     with pytest.raises(SuiteError, match="no tag 'kinds'"):
-        compare(SUITE, [GOOD, POOR], ["PairAccuracy"], by="kinds")
+        compare(SUITE, [GOOD, POOR], measure=["PairAccuracy"], by="kinds")
 
 
 @pytest.fixture
@@ -215,7 +217,7 @@ def shifted(scale: float, shift: float, seed: int, model: str) -> Scores:
 @pytest.mark.parametrize("measure", ["UnpairedAUC", "AUC"])
 def test_swapping_models_preserves_the_order_of_better_and_worse(measure: str) -> None:
     """Better and worse sentences are on one scale: with a scale for each nothing would lie above anything."""
-    (result,) = compare(SUITE, [shifted(1, 3, 0, "apart"), shifted(100, 0, 1, "mixed")], [measure], draws=200)
+    (result,) = compare(SUITE, [shifted(1, 3, 0, "apart"), shifted(100, 0, 1, "mixed")], measure=[measure], draws=200)
     assert result.difference > 0.3
     assert result.p == pytest.approx(1 / 201)
 
@@ -237,14 +239,14 @@ def test_gaps_are_standardised_before_they_are_swapped(kind: str) -> None:
     suite, near, far = rated(3)
     large = Scores({name: 1000 * value for name, value in near.values.items()}, "large")
     measure = [f"DeltaCorrelation(kind={kind!r})"]
-    (one,), (two,) = (compare(suite, [scores, far], measure, draws=200) for scores in (near, large))
+    (one,), (two,) = (compare(suite, [scores, far], measure=measure, draws=200) for scores in (near, large))
     assert one.difference == pytest.approx(two.difference)
     assert one.p == two.p
 
 
 def test_a_value_that_depends_on_the_scale_has_no_permutation_test() -> None:
     one, two = (shifted(4, 1, seed, str(seed)) for seed in (0, 1))
-    (result,) = compare(SUITE, [one, two], ["PBC(scale='exp')"], draws=200)
+    (result,) = compare(SUITE, [one, two], measure=["PBC(scale='exp')"], draws=200)
     assert result.difference is not None
     assert result.p is None
     assert any("depends on the scale" in note for note in result.notes)
@@ -252,7 +254,7 @@ def test_a_value_that_depends_on_the_scale_has_no_permutation_test() -> None:
 
 def test_a_model_with_constant_scores_can_be_tested() -> None:
     constant = Scores(dict.fromkeys(GOOD.values, 1.0), "constant")
-    (result,) = compare(SUITE, [shifted(1, 3, 0, "apart"), constant], ["AUC"], draws=200)
+    (result,) = compare(SUITE, [shifted(1, 3, 0, "apart"), constant], measure=["AUC"], draws=200)
     assert result.second_value == 0.5
     assert result.p == pytest.approx(1 / 201)
 
@@ -262,7 +264,7 @@ def test_rows_outside_all_groups_are_noted() -> None:
         replace(sentence, tags=sentence.tags if sentence.tags["kind"] != "c" else {}) for sentence in SUITE.sentences
     ]
     pairs = tuple(make_contrast(*sentences[i : i + 2]) for i in range(0, len(sentences), 2))
-    *_, macro = compare(Suite("torn", tuple(sentences), pairs), [GOOD, POOR], ["PairAccuracy"], by="kind")
+    *_, macro = compare(Suite("torn", tuple(sentences), pairs), [GOOD, POOR], measure=["PairAccuracy"], by="kind")
     assert macro.n == 40
     assert macro.notes == ("20 rows without the tag 'kind' are in no group",)
     assert [len(units) for units in macro.units] == [60, 60]
@@ -270,7 +272,7 @@ def test_rows_outside_all_groups_are_noted() -> None:
 
 def test_the_defined_value_is_given_beside_the_undefined_one() -> None:
     constant = Scores(dict.fromkeys(GOOD.values, 1.0), "constant")
-    (result,) = compare(SUITE, [GOOD, constant], ["PBC"], draws=50)
+    (result,) = compare(SUITE, [GOOD, constant], measure=["PBC"], draws=50)
     assert result.first_value is not None
     assert (result.second_value, result.difference, result.p) == (None, None, None)
     assert result.reason.startswith("constant: ")
@@ -278,25 +280,25 @@ def test_the_defined_value_is_given_beside_the_undefined_one() -> None:
 
 def test_scores_without_z_scores_stop_no_other_measure() -> None:
     constant = Scores(dict.fromkeys(GOOD.values, 1.0), "constant")
-    pairs, adc = compare(SUITE, [GOOD, constant], ["PairAccuracy", "ADC"], draws=50)
+    pairs, adc = compare(SUITE, [GOOD, constant], measure=["PairAccuracy", "ADC"], draws=50)
     assert pairs.difference == 45 / 60
     assert (adc.difference, adc.n) == (None, 0)
     assert "no z-scores" in adc.reason
 
 
 def test_an_interval_of_zero_width_has_a_note() -> None:
-    (result,) = compare(SUITE, [GOOD, GOOD], ["PairAccuracy"], bootstrap=Bootstrap(100, method="percentile"))
+    (result,) = compare(SUITE, [GOOD, GOOD], measure=["PairAccuracy"], bootstrap=Bootstrap(100, method="percentile"))
     assert (result.low, result.high) == (0, 0)
     assert any("all resamples are equal" in note for note in result.notes)
     # In closed form it has width: models that never differed on so few rows may differ on others.
-    (closed,) = compare(SUITE, [GOOD, GOOD], ["PairAccuracy"])
+    (closed,) = compare(SUITE, [GOOD, GOOD], measure=["PairAccuracy"])
     assert closed.low < 0 < closed.high == -closed.low
 
 
 def test_rows_that_the_second_model_lacks_are_noted() -> None:
     """A set whose scores are all the same has no correlation: here for the second model alone."""
     flat = Scores({**GOOD.values, **{name: 1.0 for name in GOOD.values if name.startswith("a")}}, "flat")
-    (result,) = compare(SUITE, [GOOD, flat], ["PBC(per='kind')"], draws=50)
+    (result,) = compare(SUITE, [GOOD, flat], measure=["PBC(per='kind')"], draws=50)
     assert "2 shared, of 3 and 2" in result.signature
     assert "flat: 1 sets without different scores left out" in result.notes
 
@@ -330,7 +332,7 @@ def test_each_model_is_compared_at_the_threshold_of_its_own_scores(measure: str)
     """Log-probabilities on other scales: a common threshold, or 0, would reject all sentences of one of the models."""
     good, poor = make_labelled_scores(1, 3.0, shift=-40), make_labelled_scores(2, 0.5, shift=-400)
     options = {"bootstrap": Bootstrap(100), "draws": 200}
-    (result,) = compare(SUITE, [good, poor], [measure], **options)
+    (result,) = compare(SUITE, [good, poor], measure=[measure], **options)
     assert result.first_value > 0.6
     assert 0 < result.difference < result.first_value
     assert result.low < result.difference < result.high
@@ -344,14 +346,14 @@ def test_each_model_is_compared_at_the_threshold_of_its_own_scores(measure: str)
     assert "model 1 lp(): threshold by cross-validation" in result.row()["notes"]
     assert "model 2 lp(): threshold by cross-validation" in result.row()["notes"]
     rescaled = replace(good, values={key: 7 * score + 100 for key, score in good.values.items()}, model="same")
-    (same,) = compare(SUITE, [good, rescaled], [measure], **options)
+    (same,) = compare(SUITE, [good, rescaled], measure=[measure], **options)
     assert (same.difference, same.p) == (0.0, 1.0)
 
 
 def test_decisions_by_one_fitted_threshold_have_counts_and_no_mcnemar_test() -> None:
     models = [make_labelled_scores(1, 3.0), make_labelled_scores(2, 0.5)]
     fitted, given = compare(
-        SUITE, models, ["Accuracy(threshold='cv')", "Accuracy(threshold=-39)"], bootstrap=Bootstrap(0), draws=20
+        SUITE, models, measure=["Accuracy(threshold='cv')", "Accuracy(threshold=-39)"], bootstrap=Bootstrap(0), draws=20
     )
     assert fitted.only_first > fitted.only_second
     assert (fitted.mcnemar_p, "mcnemar" in parse_signature(fitted.signature)) == (None, False)
@@ -362,7 +364,7 @@ def test_decisions_by_one_fitted_threshold_have_counts_and_no_mcnemar_test() -> 
 def test_a_classifier_is_compared_with_a_language_model(measure: str) -> None:
     judge = make_labelled_scores(1, 6.0, "log_odds()", shift=-3)
     model = make_labelled_scores(2, 0.5)
-    (result,) = compare(SUITE, [judge, model], [measure], bootstrap=Bootstrap(100), draws=200)
+    (result,) = compare(SUITE, [judge, model], measure=[measure], bootstrap=Bootstrap(100), draws=200)
     assert result.measure == f"{measure}(threshold='auto', folds=10, seeds=10)"
     alone = [measure_scores(SUITE, scores, [measure], bootstrap=Bootstrap(0))[0] for scores in (judge, model)]
     assert [result.first_value, result.second_value] == pytest.approx([each.value for each in alone], abs=1e-12)
@@ -371,7 +373,7 @@ def test_a_classifier_is_compared_with_a_language_model(measure: str) -> None:
     assert result.p is None, "rows of a given and of a fitted threshold cannot be swapped"
     assert parse_signature(result.signature)["test"] == "none"
     assert "no permutation test: the threshold of one model is fitted" in result.row()["notes"]
-    *_, macro = compare(SUITE, [judge, model], [measure], by="kind", bootstrap=Bootstrap(40), draws=0)
+    *_, macro = compare(SUITE, [judge, model], measure=[measure], by="kind", bootstrap=Bootstrap(40), draws=0)
     assert "thresholds of the whole suite" in macro.row()["notes"]
 
 
@@ -381,7 +383,7 @@ def test_the_permutation_test_of_fitted_thresholds_holds_its_level() -> None:
         compare(
             SUITE,
             [make_labelled_scores(seed, 1.0), make_labelled_scores(seed + 100, 1.0)],
-            ["MCC(threshold='cv', folds=5)"],
+            measure=["MCC(threshold='cv', folds=5)"],
             bootstrap=Bootstrap(0),
             draws=49,
         )[0].p
@@ -394,7 +396,7 @@ THIRD = make_scores(SUITE, {"a": 12, "b": 20, "c": 1}, "third")
 
 
 def test_three_models_are_compared_in_all_pairs() -> None:
-    results = compare(SUITE, [GOOD, POOR, THIRD], ["PairAccuracy"], by="kind")
+    results = compare(SUITE, [GOOD, POOR, THIRD], measure=["PairAccuracy"], by="kind")
     overall = [result for result in results if result.group is None]
     assert [(result.first, result.second) for result in overall] == [
         ("good", "poor"),
@@ -420,7 +422,7 @@ def stats_holm(ps: list[float]) -> list[float]:
 
 
 def test_the_first_model_against_the_others_is_a_smaller_family() -> None:
-    first = compare(SUITE, [GOOD, POOR, THIRD], ["PairAccuracy"], pairs="first")
+    first = compare(SUITE, [GOOD, POOR, THIRD], measure=["PairAccuracy"], pairs="first")
     assert [(result.first, result.second) for result in first] == [("good", "poor"), ("good", "third")]
     assert [result.holm for result in first] == pytest.approx(stats_holm([result.p for result in first]))
     with pytest.raises(MeasureError, match="pairs is 'some'"):
@@ -439,7 +441,7 @@ def test_the_macro_difference_is_tested_by_swapping_rows_within_groups() -> None
         )
         for name in ("first", "second")
     )
-    *_, macro = compare(suite, [first, second], ["PairAccuracy"], by="kind")
+    *_, macro = compare(suite, [first, second], measure=["PairAccuracy"], by="kind")
     right = [[float(scores[c.better] > scores[c.worse]) for c in kept] for scores in (first, second)]
     sizes = Counter(contrast.tags["kind"] for contrast in kept)
     weights = np.array([1 / (3 * sizes[contrast.tags["kind"]]) for contrast in kept])
@@ -450,26 +452,26 @@ def test_the_macro_difference_is_tested_by_swapping_rows_within_groups() -> None
 
 
 def test_the_macro_difference_of_a_measure_that_is_no_mean_is_tested() -> None:
-    *groups, macro = compare(SUITE, [GOOD, POOR], ["AUC"], by="kind", draws=200)
+    *groups, macro = compare(SUITE, [GOOD, POOR], measure=["AUC"], by="kind", draws=200)
     assert macro.difference == pytest.approx(np.mean([result.difference for result in groups[1:]]), abs=1e-12)
     assert 0 < macro.p <= 1
     assert parse_signature(macro.signature)["test"].startswith("permutation(macro,swap,standardised")
     # Whole groups are the sampling unit: three of them have 2³ swaps, of which two are as extreme as this one.
-    *_, by_group = compare(SUITE, [GOOD, POOR], ["PairAccuracy"], by="kind", bootstrap=Bootstrap(by="kind"))
+    *_, by_group = compare(SUITE, [GOOD, POOR], measure=["PairAccuracy"], by="kind", bootstrap=Bootstrap(by="kind"))
     assert by_group.p == pytest.approx(4 / 8)
 
 
 def test_areas_under_the_curve_are_tested_by_delong_where_rows_are_independent() -> None:
-    (by_row,) = compare(SUITE, [GOOD, POOR], ["AUC"], draws=100)
+    (by_row,) = compare(SUITE, [GOOD, POOR], measure=["AUC"], draws=100)
     scores = [[given[sentence.id] for sentence in SUITE.sentences] for given in (GOOD, POOR)]
     expected = delong_test(*scores, [sentence.label for sentence in SUITE.sentences])
     assert (by_row.delong_p, by_row.delong_low, by_row.delong_high) == (expected.p, expected.low, expected.high)
     assert parse_signature(by_row.signature)["delong"] == "0.95"
-    (by_kind,) = compare(SUITE, [GOOD, POOR], ["AUC"], bootstrap=Bootstrap(by="kind"), draws=100)
+    (by_kind,) = compare(SUITE, [GOOD, POOR], measure=["AUC"], bootstrap=Bootstrap(by="kind"), draws=100)
     assert by_kind.delong_p is None
     assert "delong" not in parse_signature(by_kind.signature)
-    (unpaired,) = compare(SUITE, [GOOD, POOR], ["UnpairedAUC"], draws=100)
+    (unpaired,) = compare(SUITE, [GOOD, POOR], measure=["UnpairedAUC"], draws=100)
     assert unpaired.delong_p is None
-    (pairs,) = compare(SUITE, [GOOD, POOR], ["PairAccuracy"])
+    (pairs,) = compare(SUITE, [GOOD, POOR], measure=["PairAccuracy"])
     counts = mcnemar(*([scores[c.better] > scores[c.worse] for c in SUITE.contrasts] for scores in (GOOD, POOR)))
     assert (pairs.odds_low, pairs.odds_high) == (counts.odds_low, counts.odds_high)

@@ -5,7 +5,7 @@ import pytest
 
 from acceptability import MCC, PairAccuracy, Scores, Sentence, Suite, compare, evaluate, load_suite, measure, score
 from acceptability.api.evaluation import evaluate_suites
-from acceptability.errors import MeasureError, SpecError, SuiteError, UnknownName
+from acceptability.errors import MeasureError, SuiteError, UnknownName
 from acceptability.models.ngram import model
 from acceptability.specs import parse_signature
 from acceptability.stats.bootstrap import Bootstrap
@@ -51,13 +51,7 @@ def test_rows_without_the_tag_are_in_no_group_and_a_note_says_so() -> None:
 def test_an_inapplicable_measure_is_refused_before_anything_is_scored(monkeypatch) -> None:
     monkeypatch.setattr("acceptability.api.evaluation.score_reductions", lambda *_, **__: pytest.fail("a model ran"))
     with pytest.raises(MeasureError, match="nothing for ADC"):
-        evaluate("starter", ["uniform"], measures=["ADC"])
-
-
-@pytest.mark.parametrize("name", ["measures", "reductions"])
-def test_a_single_string_for_a_list_is_refused(name: str) -> None:
-    with pytest.raises(SpecError, match=f"{name} is the text 'lp'; expected a list"):
-        evaluate("starter", ["uniform"], **{name: "lp"})
+        evaluate("starter", ["uniform"], measure=["ADC"])
 
 
 def test_too_few_rows_to_resample_give_a_note_instead_of_an_interval() -> None:
@@ -84,7 +78,7 @@ def test_every_name_is_looked_up_before_anything_is_scored(monkeypatch) -> None:
     sentences = (Sentence("a", "x", tags={"mark": "g"}), Sentence("b", "y", tags={"mark": "*", "type": "t"}))
     suite = Suite("s", sentences, (make_contrast(*sentences),))
     with pytest.raises(SuiteError, match="the contrasts of suite 's' have no tag 'type'"):
-        evaluate(suite, ["uniform"], measures=["PairAccuracy"], by="type")
+        evaluate(suite, ["uniform"], measure=["PairAccuracy"], by="type")
 
 
 def test_the_error_about_a_misspelt_tag_suggests_the_closest() -> None:
@@ -94,14 +88,14 @@ def test_the_error_about_a_misspelt_tag_suggests_the_closest() -> None:
 
 def test_results_come_in_the_requested_order() -> None:
     requested = ["PBC()", "PairAccuracy(ties=0.5)", "PairAccuracy(ties=0.0)"]
-    results = evaluate("starter", ["uniform"], measures=requested, reductions=["mean_lp", "lp"])
+    results = evaluate("starter", ["uniform"], measure=requested, reduce=["mean_lp", "lp"])
     assert [(result.reduction, result.measure) for result in results] == [
         (reduction, name) for reduction in ("mean_lp()", "lp()") for name in requested
     ]
 
 
 def test_a_signature_holds_what_can_change_the_value_and_nothing_else() -> None:
-    (one,) = evaluate("starter", ["uniform"], measures=[PairAccuracy()], bootstrap=Bootstrap(50, seed=3))
+    (one,) = evaluate("starter", ["uniform"], measure=[PairAccuracy()], bootstrap=Bootstrap(50, seed=3))
     fields = parse_signature(one.signature)
     assert fields["measure"] == "PairAccuracy(ties=0.0)"
     assert fields["suite"] == load_suite("starter").signature
@@ -141,10 +135,10 @@ def test_a_model_is_loaded_once_for_several_suites(monkeypatch) -> None:
 def test_a_comparison_is_paired() -> None:
     suite = load_suite("starter")
     short, long = score(suite, "uniform"), score(suite, "uniform", "mean_lp")
-    (result,) = compare(suite, [short, long], ["PairAccuracy(ties=0.5)"])
+    (result,) = compare(suite, [short, long], measure=["PairAccuracy(ties=0.5)"])
     assert result.difference == pytest.approx(result.first_value - result.second_value)
     assert result.low <= result.difference <= result.high
-    (same,) = compare(suite, [short, short], ["PairAccuracy"])
+    (same,) = compare(suite, [short, short], measure=["PairAccuracy"])
     assert (same.difference, same.low + same.high) == (0, 0)
     with pytest.raises(MeasureError, match="there are 1"):
         compare(suite, [short])

@@ -86,6 +86,6 @@ def test_predictions_refuse_other_reductions_and_single_regions() -> None:
     suite = Suite("one", (Sentence("s", "Cats sleep", regions={"1": (0, 4)}, tags=tags),))
     assert evaluate(suite, ["uniform"])[0].value == 1
     with pytest.raises(MeasureError, match="omit the reduction mean_lp"):
-        evaluate(suite, ["uniform"], reductions=["lp", "mean_lp"])
+        evaluate(suite, ["uniform"], reduce=["lp", "mean_lp"])
     with pytest.raises(MeasureError, match="but only '1' is scored"):
         evaluate(suite, ["uniform"], region="1")

@@ -179,7 +179,7 @@ def test_unknown_words(words: int, unknown: int, is_remarked: int) -> None:
 def test_a_comparison_has_the_remarks_on_both_models_under_their_names() -> None:
     suite = make_pairs(same=2)
     good, poor = make_scores(suite, 20, "good"), make_scores(suite, 1, "poor")
-    (comparison,) = compare(suite, [good, poor], ["PairAccuracy"], bootstrap=Bootstrap(40), draws=0)
+    (comparison,) = compare(suite, [good, poor], measure=["PairAccuracy"], bootstrap=Bootstrap(40), draws=0)
     notes = comparison.row()["notes"]
     assert "poor: below chance: 1 of 20 are right" in notes
     assert "good: below" not in notes

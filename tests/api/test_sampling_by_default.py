@@ -136,8 +136,8 @@ def test_units_of_one_row_give_the_numbers_of_rows(suite: Suite) -> None:
         )
         assert [(one.low, one.high) for one in first] == [(one.low, one.high) for one in second]
         (units,), (plain,) = (
-            compare(by_item, [scores, other], ["PairAccuracy"], bootstrap=bootstrap, draws=50),
-            compare(suite, [scores, other], ["PairAccuracy"], bootstrap=rows, draws=50),
+            compare(by_item, [scores, other], measure=["PairAccuracy"], bootstrap=bootstrap, draws=50),
+            compare(suite, [scores, other], measure=["PairAccuracy"], bootstrap=rows, draws=50),
         )
         # McNemar's test is for independent rows, which these are.
         assert (units.low, units.high, units.p, units.mcnemar_p) == (plain.low, plain.high, plain.p, plain.mcnemar_p)
@@ -149,9 +149,9 @@ def test_comparisons_swap_units(suite: Suite) -> None:
     scores, changed = [make_scores(suite, 2), make_scores(suite, 3, "n")], []
     for text in ("PairAccuracy", "Pearson", "MCC"):
         settings = Bootstrap(resamples=40)
-        (default,) = compare(suite, scores, [text], bootstrap=settings, draws=100)
-        (by_frame,) = compare(suite, scores, [text], bootstrap=replace(settings, by="frame"), draws=100)
-        (by_row,) = compare(suite, scores, [text], bootstrap=replace(settings, by="row"), draws=100)
+        (default,) = compare(suite, scores, measure=[text], bootstrap=settings, draws=100)
+        (by_frame,) = compare(suite, scores, measure=[text], bootstrap=replace(settings, by="frame"), draws=100)
+        (by_row,) = compare(suite, scores, measure=[text], bootstrap=replace(settings, by="row"), draws=100)
         assert (default.p, default.low, default.signature) == (by_frame.p, by_frame.low, by_frame.signature)
         assert "by=frame" in parse_signature(default.signature)["test"]
         assert default.mcnemar_p is None
@@ -371,7 +371,7 @@ def test_commands_name_the_unit_and_signatures_reproduce(tmp_path, monkeypatch) 
     words = ["the", "cat", "of", "my", "old", "friend", "often", "sees", "a", "small", "dog", "in", "that", "garden"]
     texts = [" ".join(words[i % 5 : i % 5 + 3 + i % 7]) for i in range(48)]
     # Ratings that rise with log-probability per word, by which MORCELA is determined.
-    judged = judge(texts, "trigram")
+    judged = judge(texts, model="trigram")
     ratings = [one.score / len(one.text.split()) + number % 3 for number, one in enumerate(judged)]
     rows = "".join(f"f{i // 4},{texts[i]},{i % 2},{ratings[i]}\n" for i in range(48))
     (tmp_path / "mine.csv").write_text("frame,text,label,rating\n" + rows)
@@ -420,7 +420,7 @@ def test_reproduce_of_single_rows_stays_by_row() -> None:
     scores_suite = load_suite("starter")
 
     (result,) = evaluate(
-        scores_suite, ["trigram"], measures=["MCC"], bootstrap=Bootstrap(40, by="row", method="percentile")
+        scores_suite, ["trigram"], measure=["MCC"], bootstrap=Bootstrap(40, by="row", method="percentile")
     )
     assert "MCC(threshold='cv', folds=10, seeds=10)|" in result.signature
     (again,) = reproduce(result.signature, expected={"value": result.value, "low": result.low, "high": result.high})

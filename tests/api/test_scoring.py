@@ -44,7 +44,7 @@ def test_an_error_names_the_sentence(arpa: Path) -> None:
 def test_regions_are_scored_alone(arpa: Path) -> None:
     suite = Suite("s", (Sentence("a", "The cats sleep.", regions={"target": (4, 8)}),))
     scores = score(suite, f"ngram:{arpa}", region="target")
-    (whole,) = judge(["The cats sleep."], f"ngram:{arpa}")
+    (whole,) = judge(["The cats sleep."], model=f"ngram:{arpa}")
     assert scores["a"] == pytest.approx(float(whole.output.logprobs[1]))
     assert scores.signature.endswith("lp()#target")
     with pytest.raises(SuiteError, match="its regions: target"):
@@ -53,7 +53,7 @@ def test_regions_are_scored_alone(arpa: Path) -> None:
 
 def test_a_classifier_is_reduced_by_its_log_odds(classifier_dir: Path) -> None:
     suite = Suite("s", (Sentence("a", "The cats sleep.", label=1), Sentence("b", "cats the sleep.", label=0)))
-    (pbc,) = evaluate(suite, [f"classifier:{classifier_dir}"], measures=["PBC"])
+    (pbc,) = evaluate(suite, [f"classifier:{classifier_dir}"], measure=["PBC"])
     assert pbc.reduction == "log_odds()"
 
 
@@ -66,7 +66,7 @@ def test_a_classifier_is_measured_on_rated_contrasts_under_a_named_reduction(
         for index, (text, rating) in enumerate(zip(TEXTS, (1, -1, 0.5, -0.2, 2, -2, 0.1, 0, -1.5, 1.2), strict=True))
     )
     suite = Suite("rated", rated, (Contrast("0", "1"), Contrast("2", "3"), Contrast("4", "5"), Contrast("6", "8")))
-    results = evaluate(suite, [f"classifier:{classifier_dir}"], reductions=[reduction], measures=["ADC", "Pearson"])
+    results = evaluate(suite, [f"classifier:{classifier_dir}"], reduce=[reduction], measure=["ADC", "Pearson"])
     for result in results:
         assert result.value is not None
         assert result.reduction == reduction
@@ -75,10 +75,10 @@ def test_a_classifier_is_measured_on_rated_contrasts_under_a_named_reduction(
 
 def test_judgements_come_in_the_order_of_the_sentences() -> None:
     texts = ["One two three.", "One.", "One two.", "One."]
-    assert [judgement.text for judgement in judge(texts, "uniform")] == texts
+    assert [judgement.text for judgement in judge(texts, model="uniform")] == texts
     with pytest.raises(SuiteError, match="'2' is empty"):
-        judge(["fine", " "], "uniform")
-    with pytest.raises(SpecError, match="expected a list of texts"):
+        judge(["fine", " "], model="uniform")
+    with pytest.raises(SpecError, match="'uniform' is a model, not a sentence; write model='uniform'"):
         judge("Cats sleep.", "uniform")
 
 
@@ -111,14 +111,14 @@ def test_a_model_object_may_be_passed() -> None:
     model = load_model("uniform(vocabulary=7)")
     suite = load_suite("starter/word_order")
     assert dict(score(suite, model).values) == dict(score(suite, "uniform(vocabulary=7)").values)
-    (result,) = evaluate(suite, [model], measures=["PairAccuracy"])
+    (result,) = evaluate(suite, [model], measure=["PairAccuracy"])
     assert result.model == model.signature
 
 
 def test_a_context_is_read_first_and_not_scored(arpa: Path) -> None:
     alone = Suite("s", (Sentence("a", "cats sleep."),))
     after = Suite("s", (Sentence("a", "cats sleep.", tags={"context": "The"}),))
-    (whole,) = judge(["The cats sleep."], f"ngram:{arpa}")
+    (whole,) = judge(["The cats sleep."], model=f"ngram:{arpa}")
     assert score(after, f"ngram:{arpa}")["a"] == pytest.approx(float(whole.output.logprobs[1:].sum()), rel=1e-6)
     assert score(after, f"ngram:{arpa}")["a"] != score(alone, f"ngram:{arpa}")["a"]
 

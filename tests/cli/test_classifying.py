@@ -50,7 +50,7 @@ def test_restarts_are_trained_reported_calibrated_and_submitted(tmp_path: Path) 
     assert report["chosen"] == f"classifier:{best['folder']}"
     assert {row["chosen_seed"] for row in report["results"]} == {best["seed"]}
     shown = typed(*arguments, "--set", "steps=30", "--resamples", 100)
-    for column in ("mean (std)", "best of 2 on this set", "chosen by held-out MCC", "majority of 2 [95% interval]"):
+    for column in ("mean (std)", "best of 2 on this set", "chosen by held-out MCC", "majority of 2 [95 % interval]"):
         assert column in shown.stdout
     assert f"{report['results'][0]['mean']:.3f} ({report['results'][0]['std']:.3f})" in shown.stdout
     assert "tiny-bert-2: held-out MCC" in shown.stderr

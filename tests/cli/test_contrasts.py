@@ -44,17 +44,17 @@ def run(own_home: Path, tmp_path: Path) -> Run:
 
 def test_tables_of_edits_classes_and_exclusions(run: Run, masked_dir: Path) -> None:
     pytest.importorskip("torch")
-    done = run("--model", f"masked:{masked_dir}", "--by", "kind")
+    done = run("--model", f"masked:{masked_dir}", "--by", "kind", "--signatures")
     for shown in (
         "edit=substitution",
         "edit=insertion",
-        "kind=a",
-        "kind=b",
+        "\na ",
+        "\nb ",
         "repulsion intermediate",
         "several tokens",
     ):
         assert shown in done.stdout
-    assert "kind=c" not in done.stdout
+    assert "\nc " not in done.stdout
     assert "contrasts|suite:s+targets(left)#" in done.stderr
     assert "saved in" in done.stderr
 

@@ -31,7 +31,7 @@ def typed(*arguments: object) -> object:
 
 def test_real_and_fake_sentences_are_written_as_a_suite(text: Path, tmp_path: Path) -> None:
     out = tmp_path / "made.jsonl"
-    done = typed("real-fake", "--corpus", text, "--lm", "trigram", "--count", 40, "--seed", 3, "--out", out)
+    done = typed("real-fake", "--corpus", text, "--model", "trigram", "--count", 40, "--seed", 3, "--out", out)
     assert done.exit_code == 0, done.output
     assert done.stdout.strip() == str(out)
     assert "permuted: 10\nreal: 20\nreal, too short: 1\nsampled: 10\n" in done.stderr
@@ -42,7 +42,7 @@ def test_real_and_fake_sentences_are_written_as_a_suite(text: Path, tmp_path: Pa
         ("permuted", 0): 10,
     }
     first = out.read_bytes()
-    again = ("real-fake", "--corpus", text, "--lm", "trigram", "--count", 40, "--seed", 3, "--out", out)
+    again = ("real-fake", "--corpus", text, "--model", "trigram", "--count", 40, "--seed", 3, "--out", out)
     assert "exists already" in str(typed(*again).exception)
     typed(*again, "--force")
     assert out.read_bytes() == first
@@ -65,7 +65,7 @@ def test_json_has_the_counts(text: Path, tmp_path: Path) -> None:
         (["real-fake", "--corpus", "{text}"], SpecError, "missing a required argument: 'count'"),
         (["real-fake", "--corpus", "{text}", "--count", "0"], SpecError, "the count is 0"),
         (["real-fake", "--corpus", "{text}", "--count", "4", "--seed", "-1"], SpecError, "seed is -1"),
-        (["real-fake", "--corpus", "{text}", "--count", "4", "--lm", "none"], UnknownName, "no model named 'none'"),
+        (["real-fake", "--corpus", "{text}", "--count", "4", "--model", "none"], UnknownName, "no model named 'none'"),
         (["real-fake", "--corpus", "{text}", "--count", "99"], AcceptabilityError, "gives 40 sentences"),
         (
             ["real-fake", "--corpus", "nowhere", "--count", "9"],

@@ -71,8 +71,8 @@ def test_a_report_of_nothing_is_an_error(run: Run) -> None:
         ("study", "park", "--report", "there.csv"),
         ("study", "park", "--csv", "there.csv"),
         ("study", "cola", "--quick", "--csv", "there.csv"),
-        ("score", "starter", "uniform", "--out", "there.csv"),
-        ("demo", "--page", "there.csv"),
+        ("score", "starter", "-m", "uniform", "--out", "there.csv"),
+        ("demo", "--report", "there.csv"),
         ("generate", "npi", "--out", "there.jsonl", "--force"),
     ],
 )

@@ -21,7 +21,7 @@ from acceptability.papers import Paper, study
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
-SHARED = {"--table", "--csv", "--report", "--page", "--json", "--help"}
+SHARED = {"--table", "--csv", "--report", "--page", "--json", "--help", "--digits", "--signatures"}
 TRAINING = {"--train", "--quick", "--out", "--workers", "--engine", "--vectors"}
 OWN = {
     "adc": {"--model", "-m"},

@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 import program
 from acceptability.cli import COMMANDS, EscapingFormatter, app
 from acceptability.cli.console import print_data, print_rows, print_table
-from acceptability.report.terminal import add_row, make_titled_table
+from acceptability.report.text_table import make_table
 
 RED, TITLE = "\x1b[31m", "\x1b]0;t\x07"
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -58,10 +58,7 @@ def test_control_sequences_in_sentences_and_tags_are_escaped(
 
 
 def test_control_sequences_in_titles_headers_and_cells_are_escaped(capsys: pytest.CaptureFixture[str]) -> None:
-    table = make_titled_table(f"[t]{RED}")
-    table.add_column("a")
-    add_row(table, f"[b]c{RED}")
-    print_table(table)
+    print_table(make_table(["a"], [[f"[b]c{RED}"]], f"[t]{RED}"))
     print_rows([f"n{RED}"], [{f"n{RED}": f"v{RED}"}])
     output = capsys.readouterr().out
     assert all(escaped in output for escaped in (r"[t]\x1b[31m", r"[b]c\x1b[31m", r"n\x1b[31m", r"v\x1b[31m"))

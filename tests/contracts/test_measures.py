@@ -10,11 +10,13 @@ import pytest
 
 from acceptability import registry
 from acceptability.api.evaluation import measure as compute_results
+from acceptability.errors import Undefined
 from acceptability.measures import load_measure
 from acceptability.measures.target_contrast import combine_scores
 from acceptability.protocols import Measure, complete_measure
 from acceptability.specs import parse_signature
-from acceptability.stats.bootstrap import Bootstrap
+from acceptability.stats.bootstrap import Bootstrap, build_difference_stratum, build_stratum
+from acceptability.stats.resampling import make_jackknife_groups, nest_rows
 from acceptability.types import Scores, Sentence, Suite, Units, make_contrast
 
 GENERATOR = random.Random(3)
@@ -115,6 +117,100 @@ class TestEveryMeasure:
         load_measure(name).units(SUITE, given)
         assert replace(SUITE).hash == before
         assert dict(given.values) == scores
+
+
+def evaluate_plainly(measure: Measure, units: Units, rows: list[int]) -> float:
+    """The value on some rows, as the bootstrap is defined; that of a fitted measure, fitted to these rows."""
+    if units.refit:
+        return units.refit(np.bincount(rows, minlength=len(units)).astype(float))
+    try:
+        return measure.value(units.take_columns(np.array(rows)))
+    except Undefined:
+        return float("nan")
+
+
+def list_plain_draws(units: Units, how: Bootstrap) -> tuple[list[list[int]], list[list[int]]]:
+    """The rows of each resample, and of each part of the jackknife, drawn one by one."""
+    keys = [tags[how.by] for tags in units.tags] if how.by else list(range(len(units)))
+    clusters = [[row for row, key in enumerate(keys) if key == name] for name in sorted(set(keys))]
+    drawn = np.random.default_rng(how.seed).integers(0, len(clusters), size=(how.resamples, len(clusters))).tolist()
+    parts = clusters
+    if how.within:
+        nested = nest_rows(units, how.by, how.within)
+        parts = [part.tolist() for part in nested.list_parts()]
+        drawn = list(nested.draw(how.resamples, np.random.default_rng(how.seed)))
+    left_out = [set(group.tolist()) for group in make_jackknife_groups(len(clusters), 400, how.seed)]
+    kept = [[index for index in range(len(clusters)) if index not in group] for group in left_out]
+    return [[row for index in draw for row in parts[index]] for draw in drawn], [
+        [row for index in indices for row in clusters[index]] for indices in kept
+    ]
+
+
+def round_scores(scores: Scores) -> Scores:
+    return replace(scores, values={key: round(value) for key, value in scores.values.items()})
+
+
+def stretch_scores(scores: Scores) -> Scores:
+    """Scores that differ by several hundred nats, a few of them far above all others."""
+    return replace(scores, values={key: 150 * value - 9000 for key, value in scores.values.items()})
+
+
+UNITS_OF_RESAMPLING = [
+    Bootstrap(40, by="", seed=5),
+    Bootstrap(40, by="kind", seed=6),
+    Bootstrap(40, by="set", seed=7),
+    Bootstrap(40, by="kind", within="set", seed=8),
+    Bootstrap(40, by="kind", within="row", seed=9),
+]
+
+
+@pytest.mark.parametrize("change", [lambda scores: scores, round_scores, stretch_scores], ids=["plain", "tied", "far"])
+@pytest.mark.parametrize("how", UNITS_OF_RESAMPLING, ids=lambda how: f"{how.by or 'row'}/{how.within}")
+@pytest.mark.parametrize("name", [*registry.names("measure"), *VARIANTS])
+def test_the_bootstrap_gives_the_values_of_a_plain_loop_over_the_same_draws(name: str, how: Bootstrap, change) -> None:
+    given = change(OTHERS.get(name, SCORES))
+    measure = load_measure(name).resolve([given], "")
+    units = measure.units(SUITE, given)
+    # Of four rows, many resamples are without a value.
+    for rows in (units, units.take(np.arange(min(4, len(units))))):
+        stratum, (resamples, kept) = build_stratum(measure, rows, how), list_plain_draws(rows, how)
+        plain = np.array([evaluate_plainly(measure, rows, drawn) for drawn in resamples])
+        np.testing.assert_allclose(stratum.resample(0), plain, rtol=0, atol=1e-12)
+        # Nothing is left without the only unit, for which there is no interval.
+        if len(kept) > 1:
+            left_out = np.array([evaluate_plainly(measure, rows, indices) for indices in kept])
+            np.testing.assert_allclose(stratum.jackknife(), left_out, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["Pearson", "PBC", "PBC(scale='exp')", "PairCorrelation", "DeltaCorrelation"])
+def test_resamples_without_an_outlier_keep_their_digits(name: str) -> None:
+    """Beside an outlier, sums say little about how the other rows differ, which many resamples have alone."""
+    given = replace(SCORES, values={**{key: value - 1e4 for key, value in SCORES.values.items()}, "s0": -1e7})
+    measure = load_measure(name)
+    units = measure.units(SUITE, given)
+    how = UNITS_OF_RESAMPLING[0]
+    stratum, (resamples, kept) = build_stratum(measure, units, how), list_plain_draws(units, how)
+    plain = [evaluate_plainly(measure, units, rows) for rows in (*resamples, *kept)]
+    np.testing.assert_allclose([*stratum.resample(0), *stratum.jackknife()], plain, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("how", UNITS_OF_RESAMPLING, ids=lambda how: f"{how.by or 'row'}/{how.within}")
+@pytest.mark.parametrize("name", [*registry.names("measure"), *VARIANTS])
+def test_differences_are_those_of_a_plain_loop_over_the_same_draws(name: str, how: Bootstrap) -> None:
+    given = OTHERS.get(name, SCORES)
+    measure = load_measure(name).resolve([given], "")
+    first, second = (measure.units(SUITE, scores) for scores in (given, round_scores(given)))
+    stratum, (resamples, kept) = build_difference_stratum(measure, first, second, how), list_plain_draws(first, how)
+    for values, draws in ((stratum.resample(0), resamples), (stratum.jackknife(), kept)):
+        plain = [evaluate_plainly(measure, first, rows) - evaluate_plainly(measure, second, rows) for rows in draws]
+        np.testing.assert_allclose(values, plain, rtol=0, atol=1e-12)
+
+
+def test_every_registered_measure_says_how_its_value_follows_from_weights() -> None:
+    """Without ``weigh`` a measure gives the same numbers, but a hundred times more slowly."""
+    for name in [*registry.names("measure"), *VARIANTS]:
+        measure = load_measure(name)
+        assert measure.weigh(measure.units(SUITE, OTHERS.get(name, SCORES))) is not None, name
 
 
 class Margin:

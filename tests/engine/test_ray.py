@@ -233,7 +233,7 @@ class TestCluster:
         try:
             with pytest.raises(EngineError, match="connected to .* already"):
                 score("starter", "uniform", engine=Ray("127.0.0.1:1"))
-            (there,) = evaluate("starter", ["uniform"], measures=["PairAccuracy"], engine="ray(workers=1)")
+            (there,) = evaluate("starter", ["uniform"], measure=["PairAccuracy"], engine="ray(workers=1)")
             with pytest.raises(ModelError, match="cannot score sentence 'odd'"):
                 score(Suite("s", (Sentence("odd", "qwx zzx"),)), f"ngram:{arpa}", engine="ray")
             assert ray.is_initialized()
@@ -243,7 +243,7 @@ class TestCluster:
                 time.sleep(0.2)
         finally:
             ray.shutdown()
-        (here,) = evaluate("starter", ["uniform"], measures=["PairAccuracy"])
+        (here,) = evaluate("starter", ["uniform"], measure=["PairAccuracy"])
         assert (there.value, there.signature) == (here.value, here.signature)
 
     def test_a_lost_node_costs_nothing_but_time(

@@ -118,7 +118,9 @@ def test_at_any_moment(tmp_path: Path, arpa: Path, rounds: Rounds, tally: Tally)
         ends, home = time.monotonic() + 0.3 + 0.1 * number, tmp_path / f"home-{number}"
         code, talk, is_as_before = stopped(line, home, lambda ends=ends: time.monotonic() > ends)
         row.injected += code != 0
-        assert code in (130, 0, -signal.SIGINT), talk
+        # On a busy machine, Python may be importing its module site; it then ends with a traceback of its own, and 1.
+        is_of_python = code == 1 and talk.rstrip().endswith(b"KeyboardInterrupt") and b"acceptability/cli" not in talk
+        assert code in (130, 0, -signal.SIGINT) or is_of_python, talk
         assert is_as_before
         assert talk.count(HIDDEN) == talk.count(SHOWN)
     assert row.injected

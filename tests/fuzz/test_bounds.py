@@ -333,7 +333,7 @@ def test_code_in_a_file_of_weights_is_never_run(options: str, tmp_path: Path) ->
     (folder / "tokenizer.json").write_text(json.dumps(WORDS))
     (folder / "pytorch_model.bin").write_bytes(pickle.dumps(Harm(tmp_path / "harm"), protocol=2))
     with pytest.raises(ModelError):
-        judge(["a"], f"causal:{folder}{options}")
+        judge(["a"], model=f"causal:{folder}{options}")
     assert not (tmp_path / "harm").exists()
     pickle.loads((folder / "pytorch_model.bin").read_bytes())  # noqa: S301
     assert (tmp_path / "harm").exists(), "the file does no harm, and the test shows nothing"

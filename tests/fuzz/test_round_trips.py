@@ -88,7 +88,7 @@ def through_the_store(text: str, folder: Path) -> str:
 
 
 def through_a_run(text: str, folder: Path) -> str:
-    results = evaluate(pair(text), ["uniform"], measures=["PairAccuracy"])
+    results = evaluate(pair(text), ["uniform"], measure=["PairAccuracy"])
     assert results[0].units is not None
     assert results[0].units.tags[0]["text"] == text
     run = save_run("evaluate", text, [each.row() for each in results], collect_unit_rows(results), ["s"])
@@ -99,7 +99,7 @@ def through_a_run(text: str, folder: Path) -> str:
 
 def through_a_report(text: str, folder: Path) -> str:
     suite = pair(text)
-    results = evaluate(suite, ["uniform"], measures=["PairAccuracy"])
+    results = evaluate(suite, ["uniform"], measure=["PairAccuracy"])
     signed = [each.signature for each in results]
     run = save_run("evaluate", "", [each.row() for each in results], collect_unit_rows(results), signed)
     material = attach_suites(load_report_data([run.id]), [suite])

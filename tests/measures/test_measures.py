@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -200,9 +201,15 @@ class TestMCC:
 
 
 def test_default_measures_depend_on_the_data_of_the_suite() -> None:
-    assert [type(measure).__name__ for measure in choose_default_measures(pairs())] == ["PairAccuracy", "PBC"]
-    names = [type(measure).__name__ for measure in choose_default_measures(pairs([1.0, 2.0, 3.0, 4.0]))]
-    assert names == ["PairAccuracy", "ADC", "PBC", "Pearson", "Spearman"]
+    def list_names(suite: Suite) -> list[str]:
+        return [type(measure).__name__ for measure in choose_default_measures(suite)]
+
+    rated = pairs([1.0, 2.0, 3.0, 4.0])
+    # The labels of a pair say what its contrast says; ratings say more.
+    assert list_names(pairs()) == ["PairAccuracy"]
+    assert list_names(rated) == ["PairAccuracy", "ADC", "Pearson", "Spearman"]
+    assert list_names(replace(pairs(), contrasts=())) == ["PBC"]
+    assert list_names(replace(rated, contrasts=())) == ["PBC", "Pearson", "Spearman"]
 
 
 @pytest.mark.parametrize(

@@ -76,10 +76,10 @@ def test_log_probabilities_have_no_threshold_of_0_for_pairs() -> None:
     log_odds, probabilities = (replace(scores, reduction=name) for name in ("log_odds()", "p_acceptable()"))
     (result,) = measure(suite, log_odds, ["AbsolutePair"])
     assert (result.value, result.measure) == (0.0, "AbsolutePair(threshold=0.0)")
-    (comparison,) = compare(suite, [log_odds, probabilities], ["AbsolutePair"])
+    (comparison,) = compare(suite, [log_odds, probabilities], measure=["AbsolutePair"])
     assert comparison.measure == "AbsolutePair(threshold='auto')"
     with pytest.raises(MeasureError, match="have no threshold of their own"):
-        compare(suite, [log_odds, scores], ["AbsolutePair"])
+        compare(suite, [log_odds, scores], measure=["AbsolutePair"])
 
 
 @given(TWOS)

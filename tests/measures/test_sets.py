@@ -152,7 +152,7 @@ class TestPBCWithinSets:
         flat = {
             sentence.id: 0.0 if sentence.tags["set"] == "a1" else -scores[sentence.id] for sentence in suite.sentences
         }
-        (result,) = compare(suite, [scores, Scores(flat, "flat")], ["PBC(per='set')"], bootstrap=Bootstrap(50))
+        (result,) = compare(suite, [scores, Scores(flat, "flat")], measure=["PBC(per='set')"], bootstrap=Bootstrap(50))
         a1, a2 = self.expected()
         assert result.n == 3
         assert result.first_value == pytest.approx((a1 + 2 * a2) / 3)

@@ -53,7 +53,7 @@ def test_the_trigram_needs_neither_torch_nor_another_package() -> None:
 
 
 def test_the_trigram_knows_more_than_chance() -> None:
-    (found,) = evaluate(load_suite("starter"), ["trigram"], measures=["PairAccuracy(ties=0.5)"])
+    (found,) = evaluate(load_suite("starter"), ["trigram"], measure=["PairAccuracy(ties=0.5)"])
     assert found.low > 0.55
 
 
@@ -62,7 +62,7 @@ def test_the_trigram_knows_more_than_chance() -> None:
 )
 def test_the_small_networks_know_much_more(name: str, part: str) -> None:
     pytest.importorskip("transformers")
-    (found,) = evaluate(load_suite(f"starter{part}"), [name], measures=["PairAccuracy(ties=0.5)"])
+    (found,) = evaluate(load_suite(f"starter{part}"), [name], measure=["PairAccuracy(ties=0.5)"])
     assert found.value > 0.8
 
 
@@ -84,7 +84,7 @@ def test_transformers_opens_them_without_our_code() -> None:
 @pytest.mark.parametrize("name", BLIMP)
 def test_what_it_reaches_on_blimp(name: str) -> None:
     pytest.importorskip("transformers")
-    (found,) = evaluate("blimp", [name], measures=["PairAccuracy"])
+    (found,) = evaluate("blimp", [name], measure=["PairAccuracy"])
     assert found.value >= BLIMP[name]
 
 

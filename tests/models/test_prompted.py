@@ -173,7 +173,7 @@ def test_the_ensemble_is_a_majority_vote(plain: Plain, asking) -> None:
         scores = score(suite, asking("ensemble"))
         assert scores["good"] == pytest.approx(margin)
         assert scores["bad"] == -scores["good"]
-        (result,) = evaluate(suite, [asking("ensemble")], measures=["PairAccuracy(ties=0.5)"])
+        (result,) = evaluate(suite, [asking("ensemble")], measure=["PairAccuracy(ties=0.5)"])
         assert result.value == (np.sign(margin) + 1) / 2
         seen.add(result.value)
     assert len(seen) > 1, "a test that cannot fail"
@@ -450,6 +450,6 @@ def test_smollm2_on_the_starter_suite(method: str, accuracy: float) -> None:
     contrasts = starter.contrasts[::8]
     wanted = {name for each in contrasts for name in (each.better, each.worse)}
     sample = Suite("starter-sample", tuple(each for each in starter.sentences if each.id in wanted), contrasts)
-    (result,) = evaluate(sample, [f"prompted:smollm2-135m(method={method!r})"], measures=["PairAccuracy"])
+    (result,) = evaluate(sample, [f"prompted:smollm2-135m(method={method!r})"], measure=["PairAccuracy"])
     assert result.n == 48
     assert result.value == pytest.approx(accuracy, abs=0.045)

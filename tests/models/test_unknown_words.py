@@ -17,8 +17,9 @@ from acceptability import Bootstrap, compare, evaluate, judge, load_model, measu
 from acceptability.api.comparison import correlate
 from acceptability.api.contrasts import score_target_contrasts
 from acceptability.api.evaluation import evaluate_suites
+from acceptability.api.interface.arguments import as_reduction
 from acceptability.api.linking import link
-from acceptability.api.scoring import find_deciding_words, load_reduction, score_rows
+from acceptability.api.scoring import find_deciding_words, score_rows
 from acceptability.cli import app
 from acceptability.errors import ModelError, QueryError, ScoreError
 from acceptability.models.ngram.aggregate_markov import AggregateMarkovTable, serialize_aggregate_markov
@@ -167,7 +168,7 @@ def test_without_a_symbol_for_unknown_words_nothing_is_shared(tmp_path: Path) ->
 
 
 def test_results_count_what_unknown_words_touch_and_decide(specs: dict[str, str]) -> None:
-    results = evaluate(PAIRS, [specs["ngram"]], measures=["PairAccuracy"])
+    results = evaluate(PAIRS, [specs["ngram"]], measure=["PairAccuracy"])
     assert results[0].notes[0] == (
         "unknown words are in 3 of 6 sentences and 2 of 3 pairs, and decide 1 pair, whose sentences differ in them"
     )
@@ -176,7 +177,7 @@ def test_results_count_what_unknown_words_touch_and_decide(specs: dict[str, str]
     # The same from the store, where the model is not asked again.
     assert score(PAIRS, specs["ngram"]).unknown_words == scores.unknown_words
     known = PAIRS.restrict({"known/good", "known/bad"})
-    assert "unknown" not in " ".join(evaluate(known, [specs["ngram"]], measures=["PairAccuracy"])[0].notes)
+    assert "unknown" not in " ".join(evaluate(known, [specs["ngram"]], measure=["PairAccuracy"])[0].notes)
 
 
 def test_omitted_sentences_have_no_score_and_are_counted(specs: dict[str, str]) -> None:
@@ -191,12 +192,12 @@ def test_omitted_sentences_have_no_score_and_are_counted(specs: dict[str, str]) 
     (whole,) = evaluate_suites([PAIRS], [f"{specs['ngram']}(unknown='<unk>')"], measures=["PairAccuracy"])
     assert whole.n == 3
     with pytest.raises(ScoreError, match="no sentence"):
-        evaluate(PAIRS.restrict({"both/good", "both/bad"}), [spec], measures=["PairAccuracy"])
+        evaluate(PAIRS.restrict({"both/good", "both/bad"}), [spec], measure=["PairAccuracy"])
     rows = score_rows(PAIRS, spec).rows
     assert [row["score"] is None for row in rows] == [False, False, False, True, True, True]
     assert [row["unknown_words"] for row in rows] == ["", "", "", "zebra", "zebra", "zebra"]
     with pytest.raises(ModelError, match=r"'The zebra sleep\.' no score: it does not know 'zebra', and unknown='omit'"):
-        judge(["The cats sleep.", "The zebra sleep."], spec)
+        judge(["The cats sleep.", "The zebra sleep."], model=spec)
 
 
 def test_a_refused_sentence_is_named(specs: dict[str, str]) -> None:
@@ -225,14 +226,14 @@ def test_words_and_regions_in_tables_say_whether_they_are_unknown(specs: dict[st
 
 def test_the_whole_probability_of_all_unknown_words_does_not_win(specs: dict[str, str]) -> None:
     pair = ["The dogs bark.", "The dogs barks."]
-    whole = judge(pair, "recurrent:{}(unknown='<unk>')".format(load_model("mini-lstm").folder))
+    whole = judge(pair, model="recurrent:{}(unknown='<unk>')".format(load_model("mini-lstm").folder))
     assert whole[1].score > whole[0].score
     for model in ("mini-lstm", "trigram"):
-        right, wrong = judge(pair, model)
+        right, wrong = judge(pair, model=model)
         assert right.score > wrong.score
         assert find_deciding_words([right, wrong]) == ["barks"]
-    assert find_deciding_words(judge(["The cats sleep.", "The cats the."], specs["ngram"])) == []
-    assert find_deciding_words(judge(["The cats sleep."], specs["ngram"])) == []
+    assert find_deciding_words(judge(["The cats sleep.", "The cats the."], model=specs["ngram"])) == []
+    assert find_deciding_words(judge(["The cats sleep."], model=specs["ngram"])) == []
 
 
 def test_judge_marks_unknown_words(specs: dict[str, str]) -> None:
@@ -368,16 +369,16 @@ def test_notes_that_differ_between_models_have_their_names(specs: dict[str, str]
     other = tmp_path / "other.arpa"
     other.write_text(arpa_text(["The zebra sleep .", "The zebra sleeps ."]))
     models = [specs["ngram"], f"ngram:{other}(units='split')"]
-    results = evaluate(PAIRS, models, measures=["PairAccuracy"], bootstrap=Bootstrap(0))
+    results = evaluate(PAIRS, models, measure=["PairAccuracy"], bootstrap=Bootstrap(0))
     counts = [next(note for note in result.notes if note.startswith("unknown words")) for result in results]
     assert counts[0] != counts[1]
     for result, count in zip(results, counts, strict=True):
-        assert f"{result.model} PairAccuracy(ties=0.0) all: {count}" in collect_footnotes(results)
+        assert f"{result.model}: {count}" in collect_footnotes(results)
     # One model needs no name, nor does a note that is the same for all.
-    assert f"PairAccuracy(ties=0.0) all: {counts[0]}" in collect_footnotes(results[:1])
-    assert f"PairAccuracy(ties=0.0) all: {counts[0]}" in collect_footnotes([results[0], replace(results[0], model="x")])
+    assert counts[0] in collect_footnotes(results[:1])
+    assert counts[0] in collect_footnotes([results[0], replace(results[0], model="x")])
     scores = [score(PAIRS, model) for model in models]
-    (comparison,) = compare(PAIRS, scores, ["PairAccuracy"])
+    (comparison,) = compare(PAIRS, scores, measure=["PairAccuracy"])
     (correlation,) = correlate(PAIRS, scores)
     for model_scores, count in zip(scores, counts, strict=True):
         assert f"{model_scores.model} lp(): {count}" in comparison.notes
@@ -405,17 +406,17 @@ def test_slor_compares_an_unknown_word_with_its_own_share(specs: dict[str, str],
     text = TEXT.get(kind, "the cats zebra.").lower()
     spelled = run_model(specs[kind], text)
     whole = run_model(f"{specs[kind]}(unknown='<unk>')", text)
-    reduce = load_reduction(f"slor(unigrams={str(table)!r})")
+    reduce = as_reduction(f"slor(unigrams={str(table)!r})")
     assert spelled.logprobs[2] < whole.logprobs[2] - 3
     assert reduce(spelled) == pytest.approx(reduce(whole), abs=1e-5)
     # By words, "zebra." is one, whose point is not unknown.
     by_word = tmp_path / "words.tsv"
     by_word.write_text("word\tcount\nthe\t90\ncats\t9\n")
-    reduce = load_reduction(f"norm_lp_sub(unigrams={str(by_word)!r})")
+    reduce = as_reduction(f"norm_lp_sub(unigrams={str(by_word)!r})")
     assert reduce(spelled) == pytest.approx(reduce(whole), abs=1e-4)
 
 
 def test_a_table_with_a_value_for_each_word_is_left_alone(specs: dict[str, str]) -> None:
     spelled, whole = (run_model(f"{specs['ngram']}{option}", "The cats zebra.") for option in ("", "(unknown='<unk>')"))
-    reduce = load_reduction("norm_lp_sub(unigrams='wordfreq:en')")
+    reduce = as_reduction("norm_lp_sub(unigrams='wordfreq:en')")
     assert reduce(whole) - reduce(spelled) == pytest.approx(whole.logprobs[2] - spelled.logprobs[2], abs=1e-4)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 from typer.testing import CliRunner
 
 from acceptability.cli import app
@@ -22,6 +20,7 @@ from acceptability.papers.cells import (
     rounds_to,
 )
 from acceptability.report.terminal import build_cell_table, describe_agreement
+from acceptability.report.text_table import render_table
 
 KEY = ("Table 1", "BERT", "ADC")
 
@@ -100,13 +99,12 @@ def test_the_summary_counts_for_each_table() -> None:
 
 
 def test_our_number_is_shown_with_the_digits_of_the_paper() -> None:
-    console = Console(width=150, record=True, file=io.StringIO())
     cells = [Cell(*KEY, "-1.41472", -1.381696, "s", False), Cell(*KEY, ".4", 0.40001, "s", True)]
-    console.print(build_cell_table("Table 1", [*cells, Cell(*KEY, None, 7, "s", None)]))
-    shown = console.export_text()
+    table = build_cell_table("Table 1", [*cells, Cell(*KEY, None, 7, "s", None)])
+    shown = "\n".join(render_table(table, 150))
     assert "-1.38170" in shown
-    assert "0.4000 " in shown
-    assert " 7 " in shown
+    assert "0.400 " in shown
+    assert "  7\n" in f"{shown}\n"
 
 
 def test_one_table_can_be_selected(data: Path, tmp_path: Path) -> None:
@@ -140,15 +138,13 @@ def test_uncompared_cells_have_no_sign_and_are_counted_separately() -> None:
     assert not make_uncompared_cell({KEY: PublishedValue("1")}, KEY, None, "s").is_not_compared
     shown = rendered([cell], 80)
     assert "0.36" in shown
-    assert "0.3600" in shown
+    assert "0.360" in shown
     assert "yes" not in shown
     assert " no " not in shown
 
 
 def rendered(cells: list[Cell], width: int) -> str:
-    console = Console(width=width, record=True, file=io.StringIO())
-    console.print(build_cell_table("Table 1", cells))
-    return console.export_text()
+    return "\n".join(render_table(build_cell_table("Table 1", cells), width)) + "\n"
 
 
 def test_long_notes_are_printed_once_below_the_table() -> None:
@@ -158,5 +154,13 @@ def test_long_notes_are_printed_once_below_the_table() -> None:
     assert " ".join(shown.split()).count(source) == 1
     assert shown.count(f"(2) {note}!") == 1
     assert "short" in shown
-    assert len(shown.splitlines()) == 4 + 10 + 1 + 2
+    # The title, the header and its rule, a line for each cell, and the notes.
+    assert len(shown.splitlines()) == 3 + 10 + 2
     assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_a_source_that_all_cells_share_is_said_once() -> None:
+    cells = [Cell("Table 1", str(number), "x", "1", 2.0, "published scores", None) for number in range(9)]
+    shown = rendered(cells, 80)
+    assert shown.count("published scores") == 1
+    assert "source of ours: published scores" in shown

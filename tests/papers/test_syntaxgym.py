@@ -53,7 +53,7 @@ def test_a_tiny_model_is_shown_beside_the_published_ones_on_all_suites(bigram: P
     ours = {cell.row: cell for cell in found if cell.column == model and cell.table == "Items right, by suite"}
     assert list(ours) == [entry.id.partition("/")[2] for entry in find_entries("syntaxgym")]
     for name in ("cleft", "fgd_hierarchy", "npi_orc_ever"):
-        (alone,) = evaluate(f"syntaxgym/{name}", [model], measures=["Predictions(per='first')"])
+        (alone,) = evaluate(f"syntaxgym/{name}", [model], measure=["Predictions(per='first')"])
         assert ours[name].ours == alone.value
         assert ours[name].source == f"re-scored with {model}"
         assert f"of {alone.n} items; items with the outcome of others" in ours[name].note
@@ -68,7 +68,7 @@ def test_a_tiny_neural_model_is_evaluated(causal_dir: Path) -> None:
     suite = load_suite("syntaxgym/nn-nv-rpl")
     found = compute_outcomes(suite, f"causal:{causal_dir}")
     assert list(found) == ["nn-nv-rpl"]
-    (result,) = evaluate(suite, [f"causal:{causal_dir}"], measures=["Predictions(per='first')"])
+    (result,) = evaluate(suite, [f"causal:{causal_dir}"], measure=["Predictions(per='first')"])
     assert found["nn-nv-rpl"] == {"1": bool(result.value)}
 
 

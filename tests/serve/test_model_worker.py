@@ -58,7 +58,7 @@ def test_every_visitor_gets_their_own_answer() -> None:
     texts = [f"The {word} was late." for word in ("boy", "girl", "king", "train", "letter", "answer", "doctor")] * 20
     with ThreadPoolExecutor(30) as pool:
         found = list(pool.map(lambda text: asked.submit([text, text + " Really."]).result(120), texts))
-    expected = {each.text: each.score for each in judge(sorted(set(texts)), "trigram")}
+    expected = {each.text: each.score for each in judge(sorted(set(texts)), model="trigram")}
     for text, (first, second) in zip(texts, found, strict=True):
         assert first.text == text
         assert first.score == pytest.approx(expected[text], abs=1e-5)

@@ -21,7 +21,7 @@ def test_a_pair_is_judged_by_every_model(visitor) -> None:
     page = visitor.post(
         "/", {"first": "The boys were late.", "second": "The boys was late.", "model": ["trigram", "uniform"]}
     ).text
-    first, second = judge(["The boys were late.", "The boys was late."], "trigram")
+    first, second = judge(["The boys were late.", "The boys was late."], model="trigram")
     assert f"{first.score:.3f}" in page
     assert f"{second.score:.3f}" in page
     assert f"better by {first.score - second.score:.3f}" in page
@@ -56,7 +56,7 @@ def test_the_api_returns_the_scores_of_the_page(visitor) -> None:
     ).json()
     (verdict,) = answer["models"]
     assert verdict["better"] == 1
-    assert verdict["sentences"][0]["score"] == pytest.approx(judge(["The boys were late."], "trigram")[0].score)
+    assert verdict["sentences"][0]["score"] == pytest.approx(judge(["The boys were late."], model="trigram")[0].score)
     assert [token["token"] for token in verdict["sentences"][0]["tokens"]] == ["The", "boys", "were", "late", "."]
     assert visitor.get("/api/models").json()[0]["name"] == "trigram"
 
@@ -163,7 +163,7 @@ def test_runs_of_the_command_line_are_shown_with_their_sentences(visitor) -> Non
     from acceptability.api.evaluation import evaluate
     from acceptability.store.runs import collect_unit_rows, save_run
 
-    results = evaluate("starter", ["uniform"], measures=["PairAccuracy"])
+    results = evaluate("starter", ["uniform"], measure=["PairAccuracy"])
     rows = [each.row() for each in results]
     run = save_run(
         "evaluate", "evaluate starter", rows, collect_unit_rows(results), [each.signature for each in results]

@@ -49,13 +49,13 @@ def test_the_method_is_part_of_the_signature() -> None:
 
 
 def test_a_comparison_has_notes() -> None:
-    (result,) = compare(SUITE, [ALWAYS, OFTEN], ["PairAccuracy"], bootstrap=Bootstrap(200, method="bca"))
+    (result,) = compare(SUITE, [ALWAYS, OFTEN], measure=["PairAccuracy"], bootstrap=Bootstrap(200, method="bca"))
     assert result.low < result.difference < result.high
     assert result.row()["notes"] == ""
-    (few,) = compare(SUITE, [ALWAYS, OFTEN], ["PairAccuracy"], bootstrap=Bootstrap(200, by="g"))
+    (few,) = compare(SUITE, [ALWAYS, OFTEN], measure=["PairAccuracy"], bootstrap=Bootstrap(200, by="g"))
     assert few.low < 0 < few.high
     one = Suite("one", SUITE.sentences, SUITE.contrasts[:1])
-    (none,) = compare(one, [ALWAYS, OFTEN], ["PairAccuracy"])
+    (none,) = compare(one, [ALWAYS, OFTEN], measure=["PairAccuracy"])
     assert none.row()["notes"] == "no interval: there are fewer than two rows to resample"
 
 

@@ -9,6 +9,7 @@ from scipy import optimize, stats
 
 from acceptability import AUC, MCC, PBC, Kendall, PairAccuracy, Pearson, Spearman, UnpairedAUC
 from acceptability.measures.target_contrast import Repulsion
+from acceptability.protocols import Measure
 from acceptability.stats.bootstrap import Bootstrap, parse_bootstrap
 from acceptability.stats.intervals import (
     bootstrap_difference,
@@ -375,8 +376,8 @@ def test_what_has_no_closed_form_is_resampled() -> None:
     assert macro.method == "percentile"
     assert macro == bootstrap_macro_interval(Pearson(), groups, replace(AUTO, method="percentile"))
 
-    class AnyMean:
-        needs, mean_of, statistic = "contrasts", None, None
+    class AnyMean(Measure):
+        needs = "contrasts"
 
         def value(self, units: Units) -> float:
             return float(units["score"].mean())

@@ -72,7 +72,7 @@ def test_nothing_that_was_stored_before_is_scored_again(former_home: Path) -> No
     before = list_blocks(former_home)
     # The version before resampled single rows, by percentiles.
     former = Bootstrap(by="row", method="percentile")
-    results = evaluate("pairs.csv", MODELS, measures=["PairAccuracy(ties=0.5)"], bootstrap=former)
+    results = evaluate("pairs.csv", MODELS, measure=["PairAccuracy(ties=0.5)"], bootstrap=former)
     assert list_blocks(former_home) == before
     for result, row in zip(results, read_former_rows(), strict=True):
         assert {name: getattr(result, name) for name in NUMBERS} == {name: row[name] for name in NUMBERS}
@@ -81,7 +81,7 @@ def test_nothing_that_was_stored_before_is_scored_again(former_home: Path) -> No
 
 def test_a_model_that_was_not_stored_is_scored(former_home: Path) -> None:
     before = list_blocks(former_home)
-    evaluate("pairs.csv", ["uniform(vocabulary=9)"], measures=["PairAccuracy(ties=0.5)"])
+    evaluate("pairs.csv", ["uniform(vocabulary=9)"], measure=["PairAccuracy(ties=0.5)"])
     assert len(list_blocks(former_home)) > len(before)
 
 

@@ -113,7 +113,7 @@ def test_a_store_of_version_3_is_read_as_it_is(own_home: Path) -> None:
 
 
 def test_a_file_of_version_3_scores_nothing_again(own_home: Path) -> None:
-    judge(["Cats sleep.", "Cats sleeps."], "uniform")
+    judge(["Cats sleep.", "Cats sleeps."], model="uniform")
     ((number, keys, answers),) = read(own_home / "scores.sqlite", "SELECT model, keys, answers FROM block")
     models = read(own_home / "scores.sqlite", "SELECT * FROM model")
     (own_home / "scores.sqlite").unlink()
@@ -124,7 +124,9 @@ def test_a_file_of_version_3_scores_nothing_again(own_home: Path) -> None:
     database.close()
     done = []
     judge(
-        ["Cats sleep.", "Cats sleeps."], "uniform", progress=lambda _, finished, total: done.append((finished, total))
+        ["Cats sleep.", "Cats sleeps."],
+        model="uniform",
+        progress=lambda _, finished, total: done.append((finished, total)),
     )
     assert done == [(2, 2)]
 
@@ -311,8 +313,8 @@ def test_a_model_is_named_with_or_without_options_and_version(own_home: Path, na
 
 
 def test_a_model_is_named_by_its_spec(own_home: Path) -> None:
-    judge(["Cats sleep."], "trigram")
-    judge(["Cats sleep."], "uniform")
+    judge(["Cats sleep."], model="trigram")
+    judge(["Cats sleep."], model="uniform")
     assert [stored.outputs for stored in forget_outputs("trigram")] == [1]
     for name in ("trigram", "uniform(vocabulary=7)", "causal:nowhere", "(", "no-such-model"):
         with pytest.raises(StoreError, match="nothing is stored of the model .*`acceptability store` lists the models"):

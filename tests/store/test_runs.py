@@ -1,22 +1,26 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
+import math
 import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from acceptability.api.evaluation import evaluate
 from acceptability.errors import StoreError
-from acceptability.store.runs import collect_unit_rows, list_saved_runs, save_run
+from acceptability.store.runs import UnitRows, collect_unit_rows, list_saved_runs, save_run
 from acceptability.store.scores import SCORING_VERSION
+from acceptability.types import Units
 
 
 def test_a_run_is_saved_as_json_and_csv_and_listed(own_home: Path) -> None:
-    results = evaluate("starter", ["uniform"], measures=["PairAccuracy"], by="phenomenon")
+    results = evaluate("starter", ["uniform"], measure=["PairAccuracy"], by="phenomenon")
     rows = [result.row() for result in results]
     run = save_run(
         "evaluate", "starter -m uniform", rows, collect_unit_rows(results), [result.signature for result in results]
@@ -30,6 +34,28 @@ def test_a_run_is_saved_as_json_and_csv_and_listed(own_home: Path) -> None:
     assert {"tag/phenomenon", "tag/item", "gap", "correct"} <= set(units[0])
     assert sum(unit["correct"] for unit in units) / len(units) == pytest.approx(results[0].value)
     assert results[0].signature in json.loads((run.folder / "run.json").read_text())["signatures"]
+
+
+def test_rows_with_different_tags_and_awkward_texts_are_saved_in_both_files(own_home: Path) -> None:
+    tags = ({"item": '1, "a"', "mark": "*"}, {"item": "2\n%s"}, {"item": "3"}, {"mark": "%", "item": "ä"})
+    units = Units(("a%d", 'b"', "c", "d"), {"gap": np.array([0.1, -2.0, 1e-300, 5])}, tags)
+    parts = [(units, {"suite": "50 %", "model": "m"}), (units.take(np.array([2])), {"suite": "other"})]
+    run = save_run("evaluate", "", [], UnitRows(parts), [])
+    expected = [
+        {**about, "unit": name, "gap": float(gap), **{f"tag/{tag}": value for tag, value in own.items()}}
+        for part, about in parts
+        for name, gap, own in zip(part.ids, part["gap"], part.tags, strict=True)
+    ]
+    assert list(UnitRows(parts)) == expected
+    assert json.loads((run.folder / "units.json").read_text()) == expected
+    with (run.folder / "units.csv").open(newline="", encoding="utf-8") as opened:
+        read = list(csv.DictReader(opened))
+    assert list(read[0]) == ["suite", "model", "unit", "gap", "tag/item", "tag/mark"]
+    assert [{name: cell for name, cell in row.items() if cell} for row in read] == [
+        {name: str(cell) for name, cell in row.items()} for row in expected
+    ]
+    with pytest.raises(ValueError, match="not finite"):
+        save_run("evaluate", "", [], UnitRows([(Units(("a",), {"gap": np.array([np.nan])}, ({},)), {})]), [])
 
 
 def test_a_run_records_what_computed_its_results(own_home: Path, monkeypatch) -> None:
@@ -87,3 +113,29 @@ def test_a_home_that_cannot_be_written_to(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("ACCEPTABILITY_HOME", str(tmp_path / "file"))
     with pytest.raises(StoreError, match="cannot save the run"):
         save_run("score", "", [], [], [])
+
+
+def test_rows_are_written_as_if_each_were_encoded_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("acceptability.store.runs._ROWS_AT_ONCE", 2)
+    tags = [{"item": "1"}, {"item": 'ü\ud800, "x"'}, {"item": "3"}, {"item": "4", "100%": "50 %"}, {"100%": "y"}]
+    ids = ("a > b", "a\nb", "%s", "d,e", "f")
+    columns = {"correct": np.array([1.0, 0.0, 1.0, 0.5, 1e-300]), "gap": np.array([1 / 3, -2.5, 0.1, 1e22, 3.0])}
+    about = {"suite": "s", "model": "100 %(x)s", "measure": "PairAccuracy()", "reduction": None}
+    rows = UnitRows([(Units(ids, columns, tuple(tags)), about), (Units((), {}, ()), about)])
+    mixed = [{"value": 1, "note": None}, {"value": True, "note": [1, 2]}, {"value": 1.0, "note": "x"}, {"other": "y"}]
+    run = save_run("evaluate", "", mixed, rows, [])
+    for name, expected in (("results", mixed), ("units", list(rows))):
+        plain = "[" + ",\n".join(json.dumps(row, ensure_ascii=False) for row in expected) + "]\n"
+        assert (run.folder / f"{name}.json").read_bytes() == plain.encode("utf-8", "backslashreplace")
+        table = io.StringIO()
+        writer = csv.DictWriter(table, list(dict.fromkeys(key for row in expected for key in row)), restval="")
+        writer.writeheader()
+        writer.writerows(expected)
+        assert (run.folder / f"{name}.csv").read_bytes() == table.getvalue().encode("utf-8", "backslashreplace")
+
+
+@pytest.mark.parametrize("wrong", [math.nan, math.inf])
+def test_a_number_that_json_lacks_is_refused(wrong: float) -> None:
+    units = UnitRows([(Units(("a",), {"gap": np.array([wrong])}, ({},)), {"suite": "s"})])
+    with pytest.raises(ValueError, match="not finite"):
+        save_run("evaluate", "", [], units, [])

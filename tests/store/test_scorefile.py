@@ -291,7 +291,7 @@ def test_a_part_of_the_suite_needs_only_its_own_scores(tmp_path: Path) -> None:
 def test_partial_files_with_different_gaps_are_compared_on_the_same_rows(tmp_path: Path) -> None:
     first = read_scores(written(tmp_path, "sentence_id,score\nw,2\nx,1\ny,3\nz,1\n", "one.csv"), FOUR, partial=True)
     second = read_scores(written(tmp_path, "sentence_id,score\nw,1\nx,2\ny,3\n", "two.csv"), FOUR, partial=True)
-    (comparison,) = compare(FOUR, [*first, *second], ["PairAccuracy"])
+    (comparison,) = compare(FOUR, [*first, *second], measure=["PairAccuracy"])
     assert (comparison.n, comparison.first_value, comparison.second_value) == (1, 1.0, 0.0)
     assert [note.split(": ")[:2] for note in comparison.notes if "two.csv" in note] == [["two", "partial"]]
     assert [pair.contrast for pair in find_discordant_contrasts(FOUR, PairAccuracy(), *first, *second)] == ["w > x"]

@@ -462,7 +462,7 @@ def test_damage_that_comes_again_is_an_error(own_home: Path, monkeypatch) -> Non
     """A disk that returns other bytes at each reading: neither moved aside for ever, nor tried for ever."""
     with ScoreStore() as store:
         store.add("m", [(Query("a b").key, OUTPUT)])
-        monkeypatch.setattr("acceptability.store.scores.decode_block", lambda *_: None)
+        monkeypatch.setattr("acceptability.store.scores.decode_rows", lambda *_: None)
         with pytest.raises(StoreError, match="does not match its checksum.* again, after it was checked and repaired"):
             known(store, "m", [Query("a b")])
     assert not list(own_home.glob("*.broken-*"))

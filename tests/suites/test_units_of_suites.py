@@ -136,11 +136,12 @@ def test_groups_that_share_a_sentence_are_one() -> None:
     assert grouped.hash == suite.hash
 
 
-def test_suites_with_different_units_are_merged_without_one(monkeypatch, caplog) -> None:
+def test_suites_with_different_units_are_merged_without_one() -> None:
     from acceptability.suites import _merge_suites
 
     first = Suite("x/a", (Sentence("1", "A.", tags={"item": "1"}),), unit="item")
     second = Suite("x/b", (Sentence("2", "B.", tags={"item": "1"}),))
-    assert _merge_suites("x", [first, second]).unit == ""
-    assert "different sampling units" in caplog.text
-    assert _merge_suites("x", [first]).unit == "item"
+    merged, remarks = _merge_suites("x", [first, second])
+    assert merged.unit == ""
+    assert "different sampling units" in remarks[1]
+    assert _merge_suites("x", [first])[0].unit == "item"

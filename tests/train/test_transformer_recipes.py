@@ -132,7 +132,9 @@ def test_the_folder_of_a_model(gpt: Path) -> None:
     assert BOUNDARY in listed
     assert not {PAD, MASK} & set(listed)
     assert table.logprob("Ġsleep") > table.logprob("Ġquark")
-    good, bad = judge(["The cats sleep.", "Sleep cats the."], f"causal:{gpt}", f"slor(unigrams='{gpt}/unigrams.tsv')")
+    good, bad = judge(
+        ["The cats sleep.", "Sleep cats the."], model=f"causal:{gpt}", reduce=f"slor(unigrams='{gpt}/unigrams.tsv')"
+    )
     assert good.score > bad.score
 
 

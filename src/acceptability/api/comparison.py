@@ -8,11 +8,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -28,9 +30,22 @@ from acceptability.api.evaluation import (
     sign_refit,
     signature_fields,
 )
+from acceptability.api.interface.arguments import (
+    MeasureLike,
+    ModelLike,
+    ReductionLike,
+    SuiteLike,
+    as_bootstrap,
+    as_engine,
+    as_list,
+    as_model,
+    as_suite,
+)
+from acceptability.api.interface.results import ReportedRows
 from acceptability.api.remarks import remark_on_rows, remark_on_scores, remark_on_suite
-from acceptability.api.scoring import ProgressCallback, as_suite, score_reductions
-from acceptability.errors import MeasureError, SpecError, Undefined, suggest_name
+from acceptability.api.scoring import ProgressCallback, score_reductions
+from acceptability.display import ShownRow
+from acceptability.errors import MeasureError, SpecError, Undefined, suggest_name, warn_of_former_name
 from acceptability.measures.classification import AUC
 from acceptability.measures.rows import check_measurable
 from acceptability.models import load_model
@@ -58,8 +73,8 @@ from acceptability.store.scorefile import read_scores
 from acceptability.types import SINGLE_ROWS, Contrast, Floats, Scores, Sentence, Suite, Units, restrict_to_scored
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison(ShownRow):
     """The difference between two models on the same rows, with its interval and tests.
 
     Args:
@@ -160,16 +175,144 @@ class SignificanceTest:
         return replace(self, bootstrap=fit_unit_to_rows(self.bootstrap, units))
 
 
+class Comparisons(ReportedRows[Comparison]):
+    """The differences between models, as a list that shows itself: ``comparisons[0].difference``."""
+
+    def shown_rows(self) -> list[dict[str, object]]:
+        """Return the columns that most readers look for; ``to_frame`` has all."""
+        names = ("measure", "suite", "group", "first", "second", "difference", "low", "high", "p", "holm", "n")
+        return [{name: row[name] for name in names} for row in self.rows()]
+
+    def unit_rows(self) -> Iterable[Mapping[str, object]]:
+        """Return the rows of both models."""
+        return collect_compared_units(self)
+
+
 def compare(
-    suite: Suite | str,
+    suite: SuiteLike,
+    *models: ModelLike | Scores | Sequence[ModelLike | Scores],
+    reduce: ReductionLike | Sequence[ReductionLike] | None = None,
+    measure: MeasureLike | Sequence[MeasureLike] | None = None,
+    by: str | None = None,
+    region: str | None = None,
+    resamples: int | None = None,
+    resample_by: str | None = None,
+    draws: int = 2000,
+    seed: int | None = None,
+    interval: str | None = None,
+    bootstrap: Bootstrap | None = None,
+    pairs: str = "all",
+    engine: str | Engine = "local",
+    progress: ProgressCallback | None = None,
+    measures: MeasureLike | Sequence[MeasureLike] | None = None,
+) -> Comparisons:
+    """Return the differences between models, with paired intervals and tests.
+
+    With three models or more, p is corrected for the number of pairs, and within groups for that of pairs and groups.
+
+    Args:
+        suite: A suite, its name, a file or a data frame.
+        models: Two or more models, specs of models, or scores; or a single list of them. Sentences that partial scores
+            lack are left out of all comparisons.
+        reduce: Reductions or their specs, for models; of a single model, two reductions can be compared.
+        measure: Measures or their specs; by default those that apply to the suite.
+        by: A tag; adds a comparison for each of its values, with p corrected for their number, and the macro mean.
+        region: Score only the region of this name.
+        resamples, resample_by, seed, interval: The settings of the bootstrap, see ``evaluate``.
+        draws: How many random swaps the permutation test draws if there are too many to enumerate; 0 omits the test.
+        bootstrap: The settings of the bootstrap in one object; by default it resamples the suite's sampling unit.
+        pairs: "all" for every two models, or "first" for the first model against each of the others.
+        engine: Where the models run.
+        progress: Called with a model's name, the number of finished queries, and the number of all queries.
+        measures: The former name of ``measure``.
+
+    >>> suite = Suite("two", (Sentence("a", "Cats sleep."), Sentence("b", "Cats sleeps.")), (Contrast("a", "b"),))
+    >>> good, bad = Scores({"a": -1.0, "b": -3.0}, "good"), Scores({"a": -2.0, "b": -1.0}, "bad")
+    >>> compare(suite, good, bad, measure="PairAccuracy", draws=0)[0].difference
+    1.0
+    """
+    if measures is not None:
+        warn_of_former_name("the argument measures of compare", "measure")
+        measure = measures
+    given: Sequence[Any] = models
+    if len(given) == 2 and isinstance(given[0], list | tuple) and not _holds_scores(given[1]):
+        warnings.warn(
+            "compare(suite, scores, measures) is now compare(suite, *models, measure=…); "
+            "the old form will be refused from the next release",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        given, measure = given[:1], given[1]
+    check_choice("pairs", pairs, PAIRS)
+    settings = as_bootstrap(bootstrap, resamples, resample_by, seed, interval)
+    # Only for its check of draws, which must fail before a model is run.
+    SignificanceTest(settings or Bootstrap(), draws)
+    loaded = as_suite(suite)
+    requested = resolve_measures(loaded, measure, by=by, bootstrap=settings)
+    scores = score_models(loaded, given, reduce, requested, minimum=2, region=region, engine=engine, progress=progress)
+    return compare_scores(loaded, scores, requested, by=by, pairs=pairs, bootstrap=settings, draws=draws)
+
+
+def _holds_scores(given: object) -> bool:
+    return isinstance(given, list | tuple) and any(isinstance(one, Scores) for one in given)
+
+
+def score_models(
+    suite: Suite,
+    models: Sequence[ModelLike | Scores | Sequence[ModelLike | Scores]],
+    reduce: ReductionLike | Sequence[ReductionLike] | None = None,
+    measures: Sequence[Measure] = (),
+    *,
+    minimum: int = 1,
+    region: str | None = None,
+    engine: str | Engine = "local",
+    progress: ProgressCallback | None = None,
+) -> list[Scores]:
+    """Return the scores of models under each reduction, and given scores as they are, in the given order.
+
+    Args:
+        suite: The suite.
+        models: Models, specs or scores, one by one or in lists.
+        reduce: The reductions; by default that of the kind of model.
+        measures: What the scores are for: some measures need those of regions.
+        minimum: How many scores are needed: 2 for a comparison.
+        region: Score only the region of this name.
+        engine: Where the models run.
+        progress: Called with a model's name, the number of finished queries, and the number of all queries.
+    """
+    given = [model for one in models for model in as_list(one)]
+    reductions: list[ReductionLike | None] = [*as_list(reduce)] or [None]
+    by_region = needs_regions(measures, as_list(reduce), region)
+    # All models are opened before the first is run, so that a typing error costs no hours.
+    for model in given:
+        if not isinstance(model, Scores):
+            as_model(model)
+    if sum(1 if isinstance(model, Scores) else len(reductions) for model in given) < minimum:
+        raise MeasureError(
+            f"a comparison needs the scores of two models; there are {len(given)}. "
+            "Give two models, two reductions of one, or two Scores."
+        )
+    runner, all_scores = as_engine(engine), []
+    for model in given:
+        if isinstance(model, Scores):
+            all_scores.append(model)
+        else:
+            all_scores += score_reductions(
+                suite, model, reductions, region=region, by_region=by_region, engine=runner, progress=progress
+            )
+    return all_scores
+
+
+def compare_scores(
+    suite: SuiteLike,
     scores: Sequence[Scores],
-    measures: Sequence[str | Measure] = (),
+    measures: MeasureLike | Sequence[MeasureLike] | None = None,
     *,
     by: str | None = None,
     pairs: str = "all",
     bootstrap: Bootstrap | None = None,
     draws: int = 2000,
-) -> list[Comparison]:
+) -> Comparisons:
     """Return the differences between models, with paired intervals and tests.
 
     With three models or more, p is corrected for the number of pairs, and within groups for that of pairs and groups.
@@ -198,7 +341,7 @@ def compare(
             )
             of_measure += [replace(overall, notes=(*overall.notes, *unit_notes)), *others]
         comparisons += _correct_for_pairs(of_measure, scores, pairs) if len(scores) > 2 else of_measure
-    return comparisons
+    return Comparisons(comparisons, [suite])
 
 
 PAIRS = ("all", "first")
@@ -282,7 +425,7 @@ def collect_scores(
         raise SpecError("--partial is for files of scores, since a model scores every sentence: omit it")
     if sources.columns and not sources.files:
         raise SpecError("--score-columns describes the columns of a file of scores: add --scores, or omit it")
-    reductions: list[str | None] = [*sources.reductions] or [None]
+    reductions: list[ReductionLike | None] = [*sources.reductions] or [None]
     # A file may hold the scores of several models, so without reading it only models can be counted.
     if not sources.files and len(sources.models) * len(reductions) < minimum:
         raise _too_few_scores_error(minimum)
@@ -807,8 +950,8 @@ HUMAN_RATINGS = "people"
 """The name of the column of human ratings among those of the models."""
 
 
-@dataclass(frozen=True)
-class ScoreCorrelation:
+@dataclass(frozen=True, repr=False)
+class ScoreCorrelation(ShownRow):
     """The correlation of two columns: two models, or a model and human ratings.
 
     Args:
@@ -854,14 +997,55 @@ _CORRELATION_TESTS = {
 }
 
 
+class Correlations(ReportedRows[ScoreCorrelation]):
+    """Correlations of models and of human ratings, as a list that shows itself."""
+
+
 def correlate(
-    suite: Suite | str,
+    suite: SuiteLike,
+    *models: ModelLike | Scores | Sequence[ModelLike | Scores],
+    reduce: ReductionLike | Sequence[ReductionLike] | None = None,
+    of: str = "scores",
+    kind: str = "pearson",
+    resample_by: str | None = None,
+    region: str | None = None,
+    engine: str | Engine = "local",
+    progress: ProgressCallback | None = None,
+) -> Correlations:
+    """Return the correlations between models, and between each model and human ratings.
+
+    Args:
+        suite: A suite, its name, a file or a data frame.
+        models: Models, specs of models, or scores; or a single list of them. Two columns are needed, of which human
+            ratings may be one.
+        reduce: Reductions or their specs, for models.
+        of: "scores", over sentences, or "gaps", the differences better minus worse, over contrasts. In a suite with
+            ratings only rated sentences count; in one without ratings the models are compared only with each other.
+        kind: "pearson", "spearman" or "kendall".
+        resample_by: The tag of the sampling units that intervals and p values assume to be independent; by default
+            that of the suite, and "row" for single rows.
+        region: Score only the region of this name.
+        engine: Where the models run.
+        progress: Called with a model's name, the number of finished queries, and the number of all queries.
+
+    >>> rated = Suite("rated", tuple(Sentence(name, f"Text {name}.", rating=ord(name)) for name in "abcd"))
+    >>> correlate(rated, Scores({"a": -4.0, "b": -3.0, "c": -2.0, "d": -1.0}, "toy"))[0].r
+    1.0
+    """
+    loaded = as_suite(suite)
+    check_correlations(loaded, of, kind, resample_by)
+    scores = score_models(loaded, models, reduce, region=region, engine=engine, progress=progress)
+    return correlate_scores(loaded, scores, of=of, kind=kind, resample_by=resample_by)
+
+
+def correlate_scores(
+    suite: SuiteLike,
     scores: Sequence[Scores],
     *,
     of: str = "scores",
     kind: str = "pearson",
     resample_by: str | None = None,
-) -> list[ScoreCorrelation]:
+) -> Correlations:
     """Return the correlations between models, and between each model and human ratings.
 
     Args:
@@ -896,7 +1080,7 @@ def correlate(
     unrated = (f"{total - n} of {total} unrated left out",) if total > n else ()
     # The same note comes from every model with the same unigram table, and is wanted once.
     notes = tuple(dict.fromkeys((*unrated, *notes, *_join_notes(scores, [given.notes for given in scores]))))
-    return [
+    correlations_of_columns = [
         ScoreCorrelation(
             pair.first,
             pair.second,
@@ -913,6 +1097,7 @@ def correlate(
         )
         for pair, p, holm_p, bh_p in zip(correlations, ps, holm(ps), benjamini_hochberg(ps), strict=True)
     ]
+    return Correlations(correlations_of_columns, [suite])
 
 
 def check_correlations(suite: Suite, of: str, kind: str, resample_by: str | None = None) -> None:

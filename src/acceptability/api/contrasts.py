@@ -14,7 +14,8 @@ import numpy as np
 
 from acceptability import __version__
 from acceptability.api.evaluation import describe_ungrouped_rows, measure, resolve_measures
-from acceptability.api.scoring import ProgressCallback, as_model, as_suite, iter_model_outputs
+from acceptability.api.interface.arguments import as_model, as_suite
+from acceptability.api.scoring import ProgressCallback, iter_model_outputs
 from acceptability.api.vocabulary_coverage import collect_unknown_words
 from acceptability.errors import ModelError, QueryError, SpecError, SuiteError
 from acceptability.measures.target_contrast import Cutoffs, Directionality, Repulsion, classify_learning

@@ -10,21 +10,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acceptability import __version__
-from acceptability.api.remarks import collect_remarks, remark_on_scores, remark_on_suite
-from acceptability.api.scoring import (
-    ProgressCallback,
+from acceptability.api.interface.arguments import (
+    MeasureLike,
+    ModelLike,
+    ReductionLike,
+    SuiteLike,
+    accept_former_arguments,
+    as_bootstrap,
     as_engine,
+    as_list,
+    as_measures,
     as_model,
+    as_models,
+    as_reduction,
     as_suite,
-    check_list,
-    load_reduction,
-    score_reductions,
+    as_suites,
+    merge_columns,
 )
+from acceptability.api.interface.results import Results
+from acceptability.api.remarks import collect_remarks, remark_on_scores, remark_on_suite
+from acceptability.api.scoring import ProgressCallback, score_reductions
 from acceptability.api.vocabulary_coverage import describe_decided_rows, find_decided_contrasts
-from acceptability.errors import MeasureError, SuiteError, Undefined, suggest_name
-from acceptability.measures import choose_default_measures, load_measure
+from acceptability.errors import MeasureError, ScoreError, SuiteError, Undefined, suggest_name
+from acceptability.measures import choose_default_measures
 from acceptability.measures.rows import check_measurable, collect_row_tags, ratings_are_z
-from acceptability.protocols import Engine, Measure, Model, complete_measure
+from acceptability.protocols import Engine, Measure
 from acceptability.reductions import LP
 from acceptability.specs import build_signature, parse_signature
 from acceptability.stats.bootstrap import Bootstrap, Interval, parse_bootstrap
@@ -38,42 +48,64 @@ from acceptability.stats.sampling_units import (
     sign_unit_count,
 )
 from acceptability.store.scorefile import read_scores
+from acceptability.timings import time_stage
 from acceptability.types import SINGLE_ROWS, Result, Scores, Suite, Units, restrict_to_scored
 
 
+@accept_former_arguments(models="model", reductions="reduce", measures="measure")
 def evaluate(
-    suite: Suite | str,
-    models: Sequence[str | Model],
+    suite: SuiteLike | Sequence[SuiteLike],
+    model: ModelLike | Sequence[ModelLike],
     *,
-    reductions: Sequence[str] = (),
-    measures: Sequence[str | Measure] = (),
+    reduce: ReductionLike | Sequence[ReductionLike] | None = None,
+    measure: MeasureLike | Sequence[MeasureLike] | None = None,
     by: str | None = None,
     region: str | None = None,
+    resamples: int | None = None,
+    resample_by: str | None = None,
+    seed: int | None = None,
+    interval: str | None = None,
     bootstrap: Bootstrap | None = None,
+    columns: Mapping[str, str] | None = None,
+    unit: str | None = None,
     engine: str | Engine = "local",
     progress: ProgressCallback | None = None,
-) -> list[Result]:
-    """Return the value of each measure for each model on a suite.
+    **column_names: str,
+) -> Results:
+    """Return the value of each measure for each model on one or several suites.
 
     Args:
-        suite: A suite or its name.
-        models: Models or their specs.
-        reductions: Specs of reductions; by default ``lp`` for language models and ``log_odds`` for classifiers.
-        measures: Measures or their specs; by default those that apply to the suite.
+        suite: A suite, its name (of a paradigm too: ``wh_island``), a file or a data frame; or a list of these.
+        model: A model or its spec, or a list of them.
+        reduce: Reductions or their specs; by default ``lp`` for language models and ``log_odds`` for classifiers.
+        measure: Measures or their specs; by default those that apply to the suite.
         by: A tag; adds the results for each of its values, and their macro mean.
         region: Score only the region of this name.
-        bootstrap: The bootstrap of the intervals; by default it resamples the suite's sampling unit.
+        resamples: The number of bootstrap resamples, 1000 by default; 0 for no interval that needs them.
+        resample_by: The tag of the sampling units that are resampled, by default the suite's; ``row`` for single rows.
+        seed: The seed of the bootstrap, 0 by default.
+        interval: The method of the intervals, by default ``auto``.
+        bootstrap: These four in one object.
+        columns: For a table or a data frame: the names of its columns by their meaning, ``{"text": "Sentence"}``.
+        unit: The sampling unit, if not that of the suite.
         engine: Where the models run: ``local``, or on a cluster, ``ray(address='HOST:PORT')``.
         progress: Called with a model's name, the number of finished queries, and the number of all queries.
+        column_names: Columns in a shorter form: ``good="g", bad="b"``.
+
+    Raises:
+        AcceptabilityError: An argument cannot be meant so; the message says what was expected.
+
+    >>> evaluate("starter", "uniform", measure="PairAccuracy(ties=0.5)")[0].n
+    383
     """
     return evaluate_suites(
-        [as_suite(suite)],
-        models,
-        reductions=reductions,
-        measures=measures,
+        as_suites(suite, columns=merge_columns(columns, column_names), unit=unit),
+        as_models(model),
+        reductions=as_list(reduce),
+        measures=as_list(measure),
         by=by,
         region=region,
-        bootstrap=bootstrap,
+        bootstrap=as_bootstrap(bootstrap, resamples, resample_by, seed, interval),
         engine=engine,
         progress=progress,
     )
@@ -81,34 +113,34 @@ def evaluate(
 
 def evaluate_suites(
     suites: Sequence[Suite],
-    models: Sequence[str | Model],
+    models: Sequence[ModelLike],
     *,
-    reductions: Sequence[str] = (),
-    measures: Sequence[str | Measure] = (),
+    reductions: Sequence[ReductionLike] = (),
+    measures: Sequence[MeasureLike] = (),
     by: str | None = None,
     region: str | None = None,
     bootstrap: Bootstrap | None = None,
     engine: str | Engine = "local",
     progress: ProgressCallback | None = None,
-) -> list[Result]:
+) -> Results:
     """Return the value of each measure for each model on several suites, sorted by suite.
 
     All arguments are checked before anything is scored, and each model is loaded once. The arguments are
-    those of ``evaluate``.
+    those of ``evaluate``, as lists.
     """
-    for name, given in (("models", models), ("reductions", reductions), ("measures", measures)):
-        check_list(name, given)
     # A wrong tag or measure for the last suite has to be reported before hours are spent on the first.
     by_region: list[bool] = []
     for suite in suites:
-        suite_measures = resolve_measures(suite, measures, by=by, bootstrap=bootstrap)
+        with time_stage("measure"):
+            suite_measures = resolve_measures(suite, measures, by=by, bootstrap=bootstrap)
         by_region.append(needs_regions(suite_measures, reductions, region))
     # Opening a model reads its configuration but not its weights: a misspelt last model fails now, not after hours.
     for model in models:
-        as_model(model)
+        with time_stage("open model"):
+            as_model(model)
     results: list[list[Result]] = [[] for _ in suites]
     runner = as_engine(engine)
-    reduction_specs: list[str | None] = [*reductions] or [None]
+    reduction_specs: list[ReductionLike | None] = [*reductions] or [None]
     # Models in the outer loop, so that one at a time is in memory. `loaded` keeps it alive between its suites, since
     # loaded models are shared only as long as somebody refers to them.
     for model in models:
@@ -117,19 +149,20 @@ def evaluate_suites(
             for scores in score_reductions(
                 suite, model, reduction_specs, region=region, by_region=needs_parts, engine=runner, progress=progress
             ):
-                suite_results += measure(suite, scores, measures, by=by, bootstrap=bootstrap)
+                with time_stage("measure"):
+                    suite_results += measure_scores(suite, scores, measures, by=by, bootstrap=bootstrap)
         del loaded
-    return [result for suite_results in results for result in suite_results]
+    return Results((result for suite_results in results for result in suite_results), suites)
 
 
-def needs_regions(measures: Sequence[Measure], reductions: Sequence[str], region: str | None) -> bool:
+def needs_regions(measures: Sequence[Measure], reductions: Sequence[ReductionLike], region: str | None) -> bool:
     """Tell whether measures need region scores; raise an error for arguments that exclude these."""
     if not any(measure.needs == "predictions" for measure in measures):
         return False
     # Formulas relate several regions of a sentence to each other.
     if region:
         raise MeasureError(f"predictions need the surprisal of every region, but only {region!r} is scored")
-    if other := [reduction for reduction in reductions if not isinstance(load_reduction(reduction), LP)]:
+    if other := [reduction for reduction in reductions if not isinstance(as_reduction(reduction), LP)]:
         raise MeasureError(f"predictions are about surprisal, which lp gives; omit the reduction {other[0]}")
     return True
 
@@ -137,14 +170,14 @@ def needs_regions(measures: Sequence[Measure], reductions: Sequence[str], region
 def measure_file(
     suite: Suite | str,
     path: Path,
-    measures: Sequence[str | Measure] = (),
+    measures: MeasureLike | Sequence[MeasureLike] | None = None,
     *,
     columns: Sequence[Mapping[str, str]] = ({},),
     by: str | None = None,
     bootstrap: Bootstrap | None = None,
     partial: bool = False,
     where: Mapping[str, str] | None = None,
-) -> list[Result]:
+) -> Results:
     """Return the value of each measure for each column of scores in a file.
 
     Args:
@@ -159,21 +192,58 @@ def measure_file(
     """
     suite = as_suite(suite)
     part = suite.filter(**(where or {}))
-    return [
-        result
-        for scores in read_scores(path, suite, columns, partial=partial, where=where)
-        for result in measure(part, scores, measures, by=by, bootstrap=bootstrap)
-    ]
+    all_scores = read_scores(path, suite, columns, partial=partial, where=where)
+    return Results(
+        (
+            result
+            for scores in all_scores
+            for result in measure_scores(part, scores, measures, by=by, bootstrap=bootstrap)
+        ),
+        [part],
+    )
 
 
+@accept_former_arguments(measures="measure")
 def measure(
-    suite: Suite | str,
+    suite: SuiteLike,
     scores: Scores,
-    measures: Sequence[str | Measure] = (),
+    measure: MeasureLike | Sequence[MeasureLike] | None = None,
+    *,
+    by: str | None = None,
+    resamples: int | None = None,
+    resample_by: str | None = None,
+    seed: int | None = None,
+    interval: str | None = None,
+    bootstrap: Bootstrap | None = None,
+) -> Results:
+    """Return the value of each measure for given scores, in the requested order.
+
+    Args:
+        suite: A suite, its name, a file or a data frame.
+        scores: The scores of its sentences, from a model or from a file. Of partial scores, only the sentences that
+            have one are measured.
+        measure: Measures or their specs; by default those that apply to the suite.
+        by: A tag; adds the results for each of its values, and their macro mean.
+        resamples, resample_by, seed, interval: The settings of the bootstrap, see ``evaluate``.
+        bootstrap: These four in one object.
+
+    >>> from acceptability import Contrast, Sentence
+    >>> suite = Suite("two", (Sentence("a", "Cats sleep."), Sentence("b", "Cats sleeps.")), (Contrast("a", "b"),))
+    >>> measure(suite, Scores({"a": -2.0, "b": -3.0}, "toy"), "PairAccuracy")[0].value
+    1.0
+    """
+    settings = as_bootstrap(bootstrap, resamples, resample_by, seed, interval)
+    return measure_scores(suite, scores, measure, by=by, bootstrap=settings)
+
+
+def measure_scores(
+    suite: SuiteLike,
+    scores: Scores,
+    measures: MeasureLike | Sequence[MeasureLike] | None = None,
     *,
     by: str | None = None,
     bootstrap: Bootstrap | None = None,
-) -> list[Result]:
+) -> Results:
     """Return the value of each measure for given scores, in the requested order.
 
     Args:
@@ -184,6 +254,8 @@ def measure(
         by: A tag; adds the results for each of its values, and their macro mean.
         bootstrap: The bootstrap of the intervals; by default it resamples the suite's sampling unit.
     """
+    if not isinstance(scores, Scores):
+        raise ScoreError(f"measure: expected Scores, such as score(suite, model) gives, not {type(scores).__name__}")
     suite = restrict_to_scored(as_suite(suite), [scores])
     results: list[Result] = []
     for requested in resolve_measures(suite, measures, by=by, bootstrap=bootstrap):
@@ -199,12 +271,12 @@ def measure(
         results.append(replace(overall, notes=(*overall.notes, *unit_notes)))
         if by:
             results += _measure_groups(suite, scores, loaded_measure, units, by, resampling)
-    return results
+    return Results(results, [suite])
 
 
 def resolve_measures(
     suite: Suite,
-    measures: Sequence[str | Measure],
+    measures: MeasureLike | Sequence[MeasureLike] | None,
     *,
     by: str | None = None,
     bootstrap: Bootstrap | None = None,
@@ -215,8 +287,7 @@ def resolve_measures(
         by: The tag to group by, which has to exist on the measures' rows.
         bootstrap: The bootstrap of the intervals, the tags of which have to exist on them too.
     """
-    check_list("measures", measures)
-    requested = [load_measure(item) if isinstance(item, str) else complete_measure(item) for item in measures]
+    requested = as_measures(measures)
     for measure in requested:
         check_measurable(suite, measure)
     resolved = requested or choose_default_measures(suite)
@@ -253,8 +324,8 @@ def choose_resampling(suite: Suite, measure: Measure, bootstrap: Bootstrap | Non
 def _check_tag(suite: Suite, tag: str, measure: Measure) -> None:
     """Raise an error for a tag that no row of a measure carries."""
     row_kind, rows = collect_row_tags(suite, measure)
-    known_tags = sorted({name for tags in rows for name in tags})
-    if tag not in known_tags:
+    if not any(tag in tags for tags in rows):
+        known_tags = sorted({name for tags in rows for name in tags})
         raise SuiteError(
             f"the {row_kind} of suite {suite.name!r} have no tag {tag!r}; they have "
             f"{', '.join(known_tags) or 'none'}.{suggest_name(tag, known_tags)}"
@@ -278,16 +349,17 @@ def _measure_groups(
 
 
 def group_rows(suite: Suite, measure: Measure, units: Units, by: str) -> dict[str, NDArray[np.int64]]:
-    """Return the row numbers of each value of a tag; empty if the measure has no rows, or none with tags."""
-    groups: dict[str, list[int]] = {}
-    for row, tags in enumerate(units.tags):
-        if by in tags:
-            groups.setdefault(tags[by], []).append(row)
+    """Return the row numbers of each value of a tag, in the order of first rows; empty if no row has any tags."""
+    values, codes = units.encode_tag(by)
+    # Sorted once, and stably: the rows of each group keep their order.
+    order = np.argsort(codes, kind="stable")[np.count_nonzero(codes < 0) :]
+    parts = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1) if len(order) else []
+    groups = {values[codes[rows[0]]]: rows for rows in sorted(parts, key=lambda rows: int(rows[0]))}
     # The suite's rows have the tag, or _check_tag would have refused it; but a measure may make rows with other tags.
     if not groups and any(units.tags):
         known_tags = ", ".join(sorted({name for tags in units.tags for name in tags}))
         raise SuiteError(f"no row of {measure!r} on suite {suite.name!r} has the tag {by!r}; they have {known_tags}.")
-    return {name: np.array(rows) for name, rows in groups.items()}
+    return groups
 
 
 def _macro_average(
@@ -299,7 +371,8 @@ def _macro_average(
     # A mean over only the defined groups would compare models on different groups, so one undefined group decides.
     values = [result.value for result in results if result.value is not None]
     row_resampling = fit_unit_to_groups(resampling, parts, by)
-    bounds = Interval() if undefined_groups else bootstrap_macro_interval(measure, parts, row_resampling)
+    with time_stage("resample"):
+        bounds = Interval() if undefined_groups else bootstrap_macro_interval(measure, parts, row_resampling)
     # All fields but these are those of the groups, so the signature of the first group is the template.
     fields = parse_signature(results[0].signature) | {"group": f"macro({by})", "n": str(counted)}
     # Units that have rows in several groups are resampled in each of them.
@@ -344,7 +417,8 @@ def _compute_result(
         notes = (*units.notes, *scores.notes, *remarks, *note_few_units(units, resampling))
     try:
         value = measure.value(units)
-        bounds = bootstrap_interval(measure, units, row_resampling)
+        with time_stage("resample"):
+            bounds = bootstrap_interval(measure, units, row_resampling)
     except Undefined as error:
         reason = str(error)
     fields = signature_fields(suite, scores, measure, group, units, resampling) | sign_refit([units], resampling)
@@ -396,8 +470,10 @@ def signature_fields(
     suite: Suite, scores: Scores, measure: Measure, group: str | None, units: Units, resampling: Bootstrap
 ) -> dict[str, str]:
     """Return the fields of a signature: everything besides the measure that can change the value."""
+    with time_stage("fingerprint"):
+        suite_signature = suite.signature
     # Scores from a file have no signature, only the name of the file.
-    fields = {"suite": suite.signature, "model": scores.signature or scores.model}
+    fields = {"suite": suite_signature, "model": scores.signature or scores.model}
     # Whether ratings were standardised changes the values of measures that compare them with a threshold.
     if measure.needs == "rated contrasts":
         fields["ratings"] = "z as given" if ratings_are_z(suite) else "standardised(ddof=0)"

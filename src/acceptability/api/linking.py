@@ -19,13 +19,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acceptability import __version__
-from acceptability.api.scoring import ProgressCallback, as_suite, iter_model_outputs
+from acceptability.api.interface.arguments import (
+    ModelLike,
+    SuiteLike,
+    accept_former_arguments,
+    as_model,
+    as_models,
+    as_suite,
+)
+from acceptability.api.scoring import ProgressCallback, iter_model_outputs
 from acceptability.api.vocabulary_coverage import (
     collect_unknown_words,
     describe_omitted,
     describe_unknown_words,
 )
-from acceptability.errors import MeasureError, ScoreError, Undefined
+from acceptability.display import ShownRow
+from acceptability.errors import MeasureError, ScoreError, SpecError, Undefined
 from acceptability.measures.correlation import pearson
 from acceptability.measures.rows import (
     check_count,
@@ -34,8 +43,7 @@ from acceptability.measures.rows import (
     require_rated,
     standardise_ratings,
 )
-from acceptability.models import load_model
-from acceptability.protocols import Statistic
+from acceptability.protocols import Model, Statistic
 from acceptability.reductions import Morcela, compute_unit_logprobs, count_unlisted_units, load_unigrams
 from acceptability.specs import build_signature, format_spec
 from acceptability.stats.bootstrap import Bootstrap
@@ -72,8 +80,8 @@ class LinkDifference:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class MorcelaFit:
+@dataclass(frozen=True, repr=False)
+class MorcelaFit(ShownRow):
     """MORCELA fitted to all rated sentences, with its cross-validated correlation with ratings.
 
     Args:
@@ -135,51 +143,63 @@ class _LogprobSums:
         return _LogprobSums(self.model[rows], self.unigrams[rows], self.units[rows])
 
 
+@accept_former_arguments(models="model", group="by")
 def link(
-    suite: Suite | str,
-    models: Sequence[str],
+    suite: SuiteLike,
+    model: ModelLike | Sequence[ModelLike],
     unigrams: str,
     *,
-    group: str | None = None,
+    by: str | None = None,
     folds: int = 10,
+    resamples: int | None = None,
+    draws: int | None = None,
     seed: int = 0,
     resampling: LinkResampling | None = None,
     progress: ProgressCallback | None = None,
 ) -> dict[str, MorcelaFit]:
-    """Return MORCELA fitted to the ratings of a suite for each model, by the model's spec.
+    """Return MORCELA fitted to the ratings of a suite for each model, by the model's name.
 
     Args:
-        suite: A suite with ratings, or its name.
-        models: Specs of language models.
+        suite: A suite with ratings, its name, a file or a data frame.
+        model: A language model or its spec, or a list of them.
         unigrams: The unigram table: ``wordfreq:en``, or the path of a file.
-        group: The tag whose sentences stay in one fold, such as ``item``; by default the suite's sampling unit, and
+        by: The tag whose sentences stay in one fold, such as ``item``; by default the suite's sampling unit, and
             "row" or empty if sentences are independent.
         folds: The number of folds.
-        seed: The seed for shuffling the groups before they are assigned to folds.
-        resampling: How often units are resampled for the interval of MORCELA − SLOR, and swapped for its test.
+        resamples: How often units are resampled for the interval of MORCELA − SLOR; 1000 by default.
+        draws: How often the two predictions are swapped for its test; 2000 by default, and 0 omits the test.
+        seed: The seed for shuffling the groups before they are assigned to folds, and of the resampling.
+        resampling: The settings of the resampling in one object.
         progress: Called with the model's name, the number of finished queries, and the number of all queries.
     """
+    if resampling is None:
+        resampling = LinkResampling(
+            Bootstrap(resamples=1000 if resamples is None else resamples, seed=seed), 2000 if draws is None else draws
+        )
+    elif resamples is not None or draws is not None:
+        raise SpecError("link: resampling has resamples and draws: give it or these, not both")
     suite = as_suite(suite)
     # Both only for their checks: a wrong tag or a missing table must be reported before the models run.
-    assign_folds(suite, group=group, folds=folds, seed=seed)
+    assign_folds(suite, group=by, folds=folds, seed=seed)
     load_unigrams(unigrams)
+    loaded = [as_model(one) for one in as_models(model)]
     outputs = {
-        model: {sentence.id: output for sentence, output in iter_model_outputs(suite, model, progress=progress)}
-        for model in models
+        name: {sentence.id: output for sentence, output in iter_model_outputs(suite, given, progress=progress)}
+        for given, (name, _) in zip(as_models(model), loaded, strict=True)
     }
     fits = {}
-    for model, model_outputs in outputs.items():
-        part, notes = _omit_unknown(suite, model_outputs, model)
-        options: dict[str, Any] = {"group": group, "folds": folds, "seed": seed, "resampling": resampling}
-        options["model"] = load_model(model).signature
-        fit = fit_morcela(part, model_outputs, unigrams, **options)
-        fits[model] = replace(fit, notes=(*notes, *fit.notes))
+    for name, one in loaded:
+        part, notes = _omit_unknown(suite, outputs[name], one)
+        options: dict[str, Any] = {"group": by, "folds": folds, "seed": seed, "resampling": resampling}
+        options["model"] = one.signature
+        fit = fit_morcela(part, outputs[name], unigrams, **options)
+        fits[name] = replace(fit, notes=(*notes, *fit.notes))
     return fits
 
 
-def _omit_unknown(suite: Suite, outputs: Mapping[str, ModelOutput], model: str) -> tuple[Suite, tuple[str, ...]]:
+def _omit_unknown(suite: Suite, outputs: Mapping[str, ModelOutput], model: Model) -> tuple[Suite, tuple[str, ...]]:
     """Return the suite without the sentences that a model with ``unknown='omit'`` leaves out, and a note on it."""
-    words = collect_unknown_words(suite, outputs).words if load_model(model).omits_unknown else {}
+    words = collect_unknown_words(suite, outputs).words if model.omits_unknown else {}
     if not words:
         return suite, ()
     kept = {sentence.id for sentence in suite.sentences} - set(words)

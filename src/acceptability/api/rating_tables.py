@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from acceptability import __version__
+from acceptability.api.interface.arguments import SuiteLike, as_suite
+from acceptability.display import Table, TableRow, format_html
+from acceptability.errors import MeasureError
 from acceptability.models.files import hash_file
 from acceptability.people import RatingRules, Responses, rate, read_responses
 from acceptability.people.choices import build_choice_rows, read_choices, summarise_choices
@@ -102,11 +105,69 @@ class RatingTables:
     notes: tuple[str, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
 
+    def __getitem__(self, name: str) -> Table:
+        """Return one of the tables by its name."""
+        if name not in self.tables:
+            raise MeasureError(f"there is no table {name!r}; there are {', '.join(self.tables)}")
+        return Table(TableRow(row) for row in self.tables[name])
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{name} ({len(rows)} rows)" for name, rows in self.tables.items() if rows)
+        return f"RatingTables({counts})"
+
+    def _repr_html_(self) -> str:
+        return "".join(format_html(rows, caption=name) for name, rows in self.tables.items() if rows) + format_html(
+            [], notes=self.notes
+        )
+
     def rows(self) -> list[dict[str, object]]:
         """Return the rows of all tables as flat rows, for the record of a run."""
         return [
             {"in_table": name, **row, "signature": self.signature} for name, rows in self.tables.items() for row in rows
         ]
+
+
+def ratings(
+    file: str | Path,
+    kind: str,
+    *,
+    columns: Mapping[str, str] | None = None,
+    raters: str = "",
+    suite: SuiteLike | None = None,
+    other: str = "refuse",
+    scale: str = "",
+    outliers: str = "none",
+    min_responses: int = 1,
+    min_catch: float = 0.0,
+    splits: int = 1000,
+    seed: int = 0,
+    scores: ScoreFile | str | Path | None = None,
+) -> RatingTables:
+    """Return ratings from participants' responses: means with intervals, reliability, agreement with labels.
+
+    Args:
+        file: A CSV, TSV, JSONL or Parquet file of responses, or the name of a suite with responses.
+        kind: "magnitude", "likert", "yes-no" or "choice".
+        columns: The names of its columns by their meaning: participant, sentence, response, and perhaps label.
+        raters: For a file with a row per sentence: the columns of participants, such as ``rater_*``.
+        suite: The suite of the sentences, which are matched by id or text.
+        other: What a response other than yes or no counts as: "refuse" (an error), "no" or "missing".
+        scale: "z" (standardised within participants) or "raw"; by default z, but raw for yes-no.
+        outliers: The outlier rule: "none", "sd(3)" or "mad(3.5)".
+        min_responses: Exclude participants with fewer responses.
+        min_catch: Exclude participants who got a smaller share of the catch items right.
+        splits: The number of random splits for the split-half reliability.
+        seed: Their seed.
+        scores: A file of model scores to compare with the noise ceiling.
+    """
+    if kind == "choice":
+        return build_choice_tables(str(file), columns)
+    options = ResponseOptions(
+        kind, columns or {}, raters, other, scale, outliers, min_responses, min_catch, splits, seed
+    )
+    loaded = None if suite is None else as_suite(suite)
+    score_file = ScoreFile(Path(scores)) if isinstance(scores, str | Path) else scores
+    return build_rating_tables(str(file), options, suite=loaded, scores=score_file)
 
 
 def build_rating_tables(

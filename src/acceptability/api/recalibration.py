@@ -14,7 +14,8 @@ from functools import partial
 import numpy as np
 
 from acceptability import __version__
-from acceptability.api.scoring import ProgressCallback, as_suite, score
+from acceptability.api.interface.arguments import as_suite
+from acceptability.api.scoring import ProgressCallback, score
 from acceptability.errors import MeasureError
 from acceptability.measures.classification import iter_stratified_folds
 from acceptability.measures.rows import require_labelled

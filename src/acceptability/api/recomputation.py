@@ -14,14 +14,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from acceptability import __version__, registry
+from acceptability import registry
 from acceptability.api.comparison import compare, correlate
 from acceptability.api.contrasts import evaluate_contrasts
 from acceptability.api.evaluation import measure, needs_regions
+from acceptability.api.interface.arguments import as_reduction
 from acceptability.api.linking import LinkResampling, link
 from acceptability.api.rating_tables import ResponseOptions, ScoreFile, build_choice_tables, build_rating_tables
 from acceptability.api.recalibration import calibrate
-from acceptability.api.scoring import ProgressCallback, judge, load_reduction, score, score_reductions, score_rows
+from acceptability.api.scoring import ProgressCallback, judge, score_reductions, score_rows
 from acceptability.api.significance.equivalence import equivalence
 from acceptability.api.significance.planning import power_from_options
 from acceptability.errors import AcceptabilityError, MeasureError, ModelError, ScoreError, SpecError, SuiteError
@@ -31,7 +32,6 @@ from acceptability.models.files import hash_file
 from acceptability.protocols import Engine
 from acceptability.reductions import find_unigram_reduction
 from acceptability.specs import (
-    build_signature,
     format_parsed_spec,
     map_spec_texts,
     parse_model_spec,
@@ -43,7 +43,7 @@ from acceptability.store.runs import find_part, iter_input_suites
 from acceptability.store.scorefile import SignedScores, parse_score_signature, read_scores
 from acceptability.suites import find_entries, is_catalog_name, load_suite
 from acceptability.suites.tables import TABLE_SUFFIXES, is_table_file
-from acceptability.types import SINGLE_ROWS, Scores, Sentence, Suite, split_part_name
+from acceptability.types import SINGLE_ROWS, Scores, Suite, find_named_part, split_part_name
 
 Row = Mapping[str, object]
 Fields = Mapping[str, str]
@@ -172,7 +172,7 @@ class Recomputation:
         for suite in self._iter_suites(signature):
             if found := find_part(suite, signature):
                 return found
-            part = _choose_part(suite, name)
+            part = find_named_part(suite, name)
             if part and any_content:
                 return part
             if part:
@@ -321,7 +321,7 @@ class Recomputation:
         parsed = parse_spec(_drop_tables(signature))
         # Every text is the name of a table, wherever it stands and however it is quoted.
         spec = format_parsed_spec(map_spec_texts(parsed, self._find_table))
-        table = find_unigram_reduction(load_reduction(spec))
+        table = find_unigram_reduction(as_reduction(spec))
         # The table's name and hash stand behind the reduction that uses it.
         if table and f"[{table.table.signature}," not in signature:
             raise ScoreError(f"the table of unigrams is {table.table.signature} here, not as in {signature}")
@@ -423,17 +423,6 @@ def _check_measure(text: str) -> None:
     if name not in registry.names("measure"):
         raise MeasureError(f"no installed package has the measure {name!r}: install its plug-in")
     load_measure(text)
-
-
-def _choose_part(suite: Suite, name: str) -> Suite | None:
-    """Return the suite or its part that has a name; None if neither has."""
-    base, where = split_part_name(name)
-    if suite.name == name:
-        return suite
-    try:
-        return suite.filter(**where) if suite.name == base else None
-    except SuiteError:
-        return None
 
 
 def _list_sources(fields: Fields) -> list[str]:
@@ -581,7 +570,7 @@ def _recompute_comparison(recomputation: Recomputation, fields: Fields) -> list[
 
     def compute() -> list[Row]:
         suite, scores = _find_measured(recomputation, fields, family)
-        return [comparison.row() for comparison in compare(suite, scores, [fields["measure"]], **options)]
+        return [comparison.row() for comparison in compare(suite, scores, measure=[fields["measure"]], **options)]
 
     rows = [row for row in recomputation.share(key, compute) if row["group"] == fields.get("group")]
     return [row for row in rows if pair in (None, parse_signature(str(row["signature"]))["model"])]
@@ -699,38 +688,17 @@ def _recompute_scores(recomputation: Recomputation, fields: Fields) -> list[Row]
     return [{**row, "signature": scored.signature} for row in scored.rows]
 
 
-def sign_judgements(sentences: Sequence[str], model: str, reduce: str | None = None) -> str:
-    """Return the signature of the scores of some sentences, which has the sentences themselves in it.
-
-    Args:
-        sentences: The sentences that were judged.
-        model: The spec of the model that judged them.
-        reduce: The reduction, if it was not the default.
-
-    >>> sign_judgements(["Cats sleep."], "uniform").partition("|acceptability")[0]
-    'judge|sentences:["Cats sleep."]|model:uniform(vocabulary=50000).lp()|n:1'
-    """
-    suite = Suite("judge", tuple(Sentence(str(number), text) for number, text in enumerate(sentences, start=1)))
-    # Nothing is scored again: the outputs for the same texts have just been stored.
-    fields = {
-        "sentences": json.dumps(list(sentences), ensure_ascii=False),
-        "model": score(suite, model, reduce).signature,
-        "n": str(len(sentences)),
-        "acceptability": __version__,
-    }
-    return build_signature("judge", fields)
-
-
 def _recompute_judgements(recomputation: Recomputation, fields: Fields) -> list[Row]:
     try:
         sentences = json.loads(fields["sentences"])
+        context = json.loads(fields.get("context", '""'))
     except (ValueError, RecursionError) as error:
         raise SpecError(f"cannot read the sentences of the signature: {error}") from error
-    if not isinstance(sentences, list) or not all(isinstance(sentence, str) for sentence in sentences):
+    if not isinstance(sentences, list) or not all(isinstance(text, str) for text in (*sentences, context)):
         raise SpecError("the sentences of the signature are no list of texts")
     model, reduction, _ = recomputation.split_source(fields["model"])
     spec, reduce = recomputation.find_model(model), recomputation.find_reduction(reduction)
-    judgements = judge(sentences, spec, reduce, progress=recomputation.materials.progress)
+    judgements = judge(sentences, model=spec, reduce=reduce, context=context, progress=recomputation.materials.progress)
     return [judgement.row() for judgement in judgements]
 
 

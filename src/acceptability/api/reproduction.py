@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from acceptability import __version__
+from acceptability.api.interface.arguments import check_list
 from acceptability.api.recomputation import Materials, MissingInputs, NotReproducible, Recomputation, Row, SavedInputs
-from acceptability.api.scoring import ProgressCallback, check_list
+from acceptability.api.scoring import ProgressCallback
 from acceptability.errors import AcceptabilityError, SpecError, UnknownName
 from acceptability.protocols import Engine
 from acceptability.specs import SHORT_DIGITS, parse_signature, shorten_signature
@@ -121,7 +122,7 @@ def reproduce(
         progress: Called with a model's name, the number of finished queries, and the number of all queries.
 
     >>> from acceptability import evaluate
-    >>> result = evaluate("starter", ["uniform"], measures=["PairAccuracy"])[0]
+    >>> result = evaluate("starter", ["uniform"], measure=["PairAccuracy"])[0]
     >>> reproduce(result.signature, expected={"value": result.value, "low": result.low, "high": result.high})[0].status
     'equal'
     """

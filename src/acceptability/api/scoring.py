@@ -13,19 +13,34 @@ model without a start token) has no log-probability at all.
 
 from __future__ import annotations
 
+import json
 import math
-from array import array
-from collections.abc import Callable, Generator, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import cast, overload
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from acceptability import __version__, registry
+from acceptability import __version__
+from acceptability.api.interface.arguments import (
+    ModelLike,
+    ReductionLike,
+    SentencesLike,
+    SuiteLike,
+    as_engine,
+    as_model,
+    as_reduction,
+    as_sentences,
+    as_suite,
+    is_model_name,
+    list_texts,
+    make_text_suite,
+)
 from acceptability.api.vocabulary_coverage import UnknownWordCounter, is_decided_by_unknown_words, mark_unknown_tokens
-from acceptability.engine import load_engine
+from acceptability.display import RowList, ShownRow, format_html, format_plain
 from acceptability.errors import (
     ModelError,
     QueryError,
@@ -35,44 +50,59 @@ from acceptability.errors import (
     shorten,
     warn_of_former_name,
 )
-from acceptability.models import load_model, set_spec_dtype
-from acceptability.protocols import Engine, Model, Reduction, complete_model
-from acceptability.reductions import LP, LogOdds, find_unigram_reduction
+from acceptability.models import default_model, set_spec_dtype
+from acceptability.outputs import IndexedOutputs, index_outputs
+from acceptability.protocols import Engine, Model, Reduction
+from acceptability.reductions import LP, LogOdds, find_unigram_reduction, reduce_outputs
 from acceptability.specs import build_signature
 from acceptability.store.scores import ScoreStore
-from acceptability.suites import load_suite
 from acceptability.text.words import compute_word_logprobs
-from acceptability.types import LabelScores, ModelOutput, Query, Scores, Sentence, Span, Suite, TokenScores
+from acceptability.timings import time_stage
+from acceptability.types import LabelScores, ModelOutput, Query, Scores, Sentence, Span, Suite, TokenScores, hash_text
+
+_Item = TypeVar("_Item")
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ProgressCallback = Callable[[str, int, int], None]
 """Called with the model's name, the number of finished queries, and the number of all queries."""
 
 
 def score(
-    suite: Suite | str,
-    model: str | Model,
-    reduce: str | None = None,
+    suite: SentencesLike,
+    model: ModelLike,
+    reduce: ReductionLike | None = None,
     *,
     region: str | None = None,
+    context: str | Sequence[str] = "",
     engine: str | Engine = "local",
     progress: ProgressCallback | None = None,
 ) -> Scores:
-    """Return one number for each sentence of a suite; outputs stored earlier are not computed again.
+    """Return one number for each sentence; outputs stored earlier are not computed again.
 
     Args:
-        suite: A suite or its name.
+        suite: A suite, its name, a file or a data frame; or sentences themselves, a list or a series of texts, whose
+            ids are then their numbers from 1.
         model: A model or its spec.
-        reduce: The reduction, such as ``slor(unigrams='wordfreq:en')``. By default ``lp`` for
-            a language model and ``log_odds`` for a classifier.
+        reduce: The reduction, such as ``slor(unigrams='wordfreq:en')``, as a spec or as an object. By default ``lp``
+            for a language model and ``log_odds`` for a classifier.
         region: Score only the region of this name, given the rest of the sentence.
+        context: A text before all sentences, or a list with one for each, which the model reads and does not score.
         engine: Where the model runs: ``local``, or on a cluster, ``ray(address='HOST:PORT')``.
         progress: Called with the model's name, the number of finished queries, and the number of all queries.
+
+    >>> scores = score(["Cats sleep.", "Cats sleep well."], "uniform")
+    >>> len(scores), scores["1"] > scores["2"]
+    (2, True)
     """
-    return score_reductions(suite, model, [reduce], region=region, engine=engine, progress=progress)[0]
+    loaded = as_sentences(suite, context)
+    (scores,) = score_reductions(loaded, model, [reduce], region=region, engine=engine, progress=progress)
+    return replace(scores, suite=loaded)
 
 
 def region_scores(
-    suite: Suite | str, model: str | Model, *, engine: str | Engine = "local", progress: ProgressCallback | None = None
+    suite: SuiteLike, model: ModelLike, *, engine: str | Engine = "local", progress: ProgressCallback | None = None
 ) -> Scores:
     """Return the log-probabilities of regions, under ``id#region``, and of whole sentences, under ``id``.
 
@@ -82,9 +112,9 @@ def region_scores(
 
 
 def score_reductions(
-    suite: Suite | str,
-    model: str | Model,
-    reductions: Sequence[str | None],
+    suite: SuiteLike,
+    model: ModelLike,
+    reductions: Sequence[ReductionLike | None],
     *,
     region: str | None = None,
     by_region: bool = False,
@@ -94,36 +124,38 @@ def score_reductions(
     """Return the scores of a suite under several reductions, from a single run of the model.
 
     Args:
-        reductions: Specs of reductions; None is the default reduction of the kind of model.
+        reductions: Reductions or their specs; None is the default reduction of the kind of model.
         region: Score only the region of this name.
         by_region: Add the log-probability of each region, under ``id#region``.
     """
     suite, model_run = as_suite(suite), _prepare_model_run(model, engine)
-    scorers = [_Scorer(load_reduction(spec) if spec else None, len(suite.sentences)) for spec in reductions]
+    scorers = [_Scorer(None if given is None else as_reduction(given), len(suite.sentences)) for given in reductions]
     region_collector = RegionScoreCollector(suite) if by_region else None
     unknown_words = UnknownWordCounter(suite)
     # `closing` runs the generator's cleanup (the engine's workers, the open store) at once if a reduction raises.
     with closing(_iter_outputs(model_run, suite, region, progress)) as batches:
         # Outputs are reduced as they arrive and dropped; keeping them for a large suite would fill the memory.
         for batch in batches:
-            for scorer in scorers:
-                scorer.add_batch(batch)
-            if region_collector:
-                region_collector.add_batch(batch)
-            unknown_words.add_batch(batch)
-    region_suffix = f"#{region}" if region else ""
-    ids = [sentence.id for sentence in suite.sentences]
-    signature = model_run.model.signature
-    all_scores = [scorer.make_scores(ids, model_run.name, signature, region_suffix) for scorer in scorers]
-    if region_collector:
-        all_scores = [region_collector.merge_into(scores) for scores in all_scores]
-    # After the scores of regions, which an omitted sentence loses too.
-    return [unknown_words.add_to(scores, omit=model_run.model.omits_unknown) for scores in all_scores]
+            with time_stage("reduce"):
+                for scorer in scorers:
+                    scorer.add_batch(batch)
+                if region_collector:
+                    region_collector.add_batch(batch)
+                unknown_words.add_batch(batch)
+    with time_stage("reduce"):
+        region_suffix = f"#{region}" if region else ""
+        ids = [sentence.id for sentence in suite.sentences]
+        signature = model_run.model.signature
+        all_scores = [scorer.make_scores(ids, model_run.name, signature, region_suffix) for scorer in scorers]
+        if region_collector:
+            all_scores = [region_collector.merge_into(scores) for scores in all_scores]
+        # After the scores of regions, which an omitted sentence loses too.
+        return [unknown_words.add_to(scores, omit=model_run.model.omits_unknown) for scores in all_scores]
 
 
 def iter_model_outputs(
-    suite: Suite | str,
-    model: str | Model,
+    suite: SuiteLike,
+    model: ModelLike,
     *,
     region: str | None = None,
     engine: str | Engine = "local",
@@ -140,13 +172,22 @@ def iter_model_outputs(
         yield from ((sentence, output) for output in outputs[sentence_index])
 
 
-@dataclass(frozen=True, eq=False)
-class Judgement:
+@dataclass(frozen=True, eq=False, repr=False)
+class Judgement(ShownRow):
     """The score of one sentence, with the model's output."""
 
     text: str
     score: float
     output: ModelOutput
+
+    def __repr__(self) -> str:
+        return f"Judgement({shorten(self.text)!r}, score={self.score:.3f})"
+
+    def _repr_html_(self) -> str:
+        rows: list[dict[str, object]] = [
+            {"token": token, "surprisal_bits": bits} for token, bits in self.token_surprisals()
+        ]
+        return format_html(rows, caption=f"{self.score:.3f}  {self.text}")
 
     def token_surprisals(self) -> list[tuple[str, float]]:
         """Return each token as it stands in the text, with its surprisal in bits; empty for a classifier."""
@@ -185,27 +226,72 @@ class Judgement:
         return self.output
 
 
+class Judgements(RowList[Judgement]):
+    """The judgements of some sentences by one model, in the order of the sentences.
+
+    Args:
+        rows: The judgements.
+        model: The name of the model.
+    """
+
+    def __init__(self, rows: Iterable[Judgement] = (), model: str = "") -> None:
+        super().__init__(rows)
+        self.model = model
+
+    @property
+    def best(self) -> Judgement | None:
+        """The sentence with the highest score; None if several have it."""
+        index = find_best_judgement(self)
+        return self[0] if len(self) == 1 else None if index is None else self[index]
+
+    def rows(self) -> list[dict[str, object]]:
+        """Return a row for each sentence: its text, its score, and the words that the model does not know."""
+        rows: list[dict[str, object]] = [{"text": judgement.text, "score": judgement.score} for judgement in self]
+        if any(judgement.unknown_words for judgement in self):
+            for row, judgement in zip(rows, self, strict=True):
+                row["unknown_words"] = " ".join(judgement.unknown_words)
+        return rows
+
+    def __repr__(self) -> str:
+        best = self.best if len(self) > 1 else None
+        better = [f"better: {best.text}"] if best else ["a tie"] * (len(self) > 1)
+        return "\n".join([f"judged by {self.model}", format_plain(self.rows()), *better])
+
+    def _repr_html_(self) -> str:
+        best = self.best if len(self) > 1 else None
+        notes = [f"better: {best.text}"] if best else []
+        return format_html(self.rows(), caption=f"judged by {self.model}", notes=notes)
+
+
 def judge(
-    sentences: Sequence[str], model: str | Model, reduce: str | None = None, *, progress: ProgressCallback | None = None
-) -> list[Judgement]:
+    *sentences: str | Sequence[str] | pd.Series,
+    model: ModelLike | None = None,
+    reduce: ReductionLike | None = None,
+    context: str | Sequence[str] = "",
+    progress: ProgressCallback | None = None,
+) -> Judgements:
     """Return the score of each sentence, with the model's output.
 
     Args:
-        sentences: Plain texts; outputs are stored under the text, as for suites.
-        model: A model or its spec.
+        sentences: Sentences, or a single list or series of them; outputs are stored under the text, as for suites.
+        model: A model or its spec; by default the best model that is installed, whose name the result shows.
         reduce: The reduction; by default ``lp`` for a language model and ``log_odds`` for a classifier.
+        context: A text before all sentences, or a list with one for each, which the model reads and does not score.
+        progress: Called with the model's name, the number of finished queries, and the number of all queries.
 
-    >>> first, second = judge(["Cats sleep.", "Cats sleep sleep."], "uniform")
-    >>> first.score > second.score
-    True
+    >>> judged = judge("Cats sleep.", "Cats sleep sleep.", model="uniform")
+    >>> first, second = judged
+    >>> first.score > second.score, judged.best
+    (True, Judgement('Cats sleep.', score=-21.640))
     """
-    check_list("sentences", sentences)
-    suite = Suite("judge", tuple(Sentence(str(number), text) for number, text in enumerate(sentences, start=1)))
-    reducer = load_reduction(reduce) if reduce else None
-    name, loaded = as_model(model)
+    texts, model, reduce = _read_judge_arguments(sentences, model, reduce)
+    suite = make_text_suite(texts, context, "judge")
+    reducer = None if reduce is None else as_reduction(reduce)
+    chosen = default_model() if model is None else model
+    name, loaded = as_model(chosen)
     judgements = [
         Judgement(sentence.text, (reducer or _default_reduction(output))(output), output)
-        for sentence, output in iter_model_outputs(suite, model, progress=progress)
+        for sentence, output in iter_model_outputs(suite, chosen, progress=progress)
     ]
     for judgement in judgements:
         if loaded.omits_unknown and judgement.unknown_words:
@@ -213,13 +299,65 @@ def judge(
                 f"{name} gives {shorten(judgement.text)!r} no score: it does not know "
                 f"{', '.join(map(repr, judgement.unknown_words))}, and unknown='omit'. Choose another value of unknown."
             )
-    return judgements
+    return Judgements(judgements, name)
+
+
+def _read_judge_arguments(
+    sentences: Sequence[Any], model: ModelLike | None, reduce: ReductionLike | None
+) -> tuple[list[str], ModelLike | None, ReductionLike | None]:
+    """Return the sentences, the model and the reduction, also of ``judge(sentences, model, reduce)``, the former form.
+
+    A list is followed by a model in the former form only, since a list of sentences is given alone.
+    """
+    if not sentences:
+        raise SpecError("judge: no sentence was given")
+    first, *others = sentences
+    if isinstance(first, str):
+        # A name after a sentence is meant as the model; it would be judged as a sentence otherwise.
+        if model is None and others and isinstance(others[0], str) and is_model_name(others[0]):
+            raise SpecError(f"judge: {others[0]!r} is a model, not a sentence; write model={others[0]!r}")
+        return list_texts(list(sentences)), model, reduce
+    if len(others) > 2 or (others and model is not None) or (len(others) == 2 and reduce is not None):
+        raise SpecError("judge: give sentences one by one or as a single list, then model=… and reduce=…")
+    if others:
+        # Two levels up is the line of the program that called judge.
+        warnings.warn(
+            "judge(sentences, model, reduce) is now judge(*sentences, model=…, reduce=…); "
+            "the old form will be refused from the next release",
+            DeprecationWarning,
+            stacklevel=3,
+        )
+    return list_texts(first), others[0] if others else model, others[1] if len(others) == 2 else reduce
+
+
+def sign_judgements(sentences: Sequence[str], model: str, reduce: str | None = None, context: str = "") -> str:
+    """Return the signature of the scores of some sentences, which has the sentences themselves in it.
+
+    Args:
+        sentences: The sentences that were judged.
+        model: The spec of the model that judged them.
+        reduce: The reduction, if it was not the default.
+        context: The text before each sentence.
+
+    >>> sign_judgements(["Cats sleep."], "uniform").partition("|acceptability")[0]
+    'judge|sentences:["Cats sleep."]|model:uniform(vocabulary=50000).lp()|n:1'
+    """
+    suite = make_text_suite(sentences, context, "judge")
+    # Nothing is scored again: the outputs for the same texts have just been stored.
+    fields = {
+        "sentences": json.dumps(list(sentences), ensure_ascii=False),
+        **({"context": json.dumps(context, ensure_ascii=False)} if context else {}),
+        "model": score(suite, model, reduce).signature,
+        "n": str(len(sentences)),
+        "acceptability": __version__,
+    }
+    return build_signature("judge", fields)
 
 
 def find_best_judgement(judgements: Sequence[Judgement]) -> int | None:
     """Return the index of the sentence with the highest score; None if it is tied, or for a single sentence.
 
-    >>> find_best_judgement(judge(["Cats sleep.", "Cats sleep sleep."], "uniform"))
+    >>> find_best_judgement(judge("Cats sleep.", "Cats sleep sleep.", model="uniform"))
     0
     """
     best_score = max(judgement.score for judgement in judgements)
@@ -252,9 +390,9 @@ class ScoreRows:
 
 
 def score_rows(
-    suite: Suite | str,
-    model: str | Model,
-    reduce: str | None = None,
+    suite: SuiteLike,
+    model: ModelLike,
+    reduce: ReductionLike | None = None,
     *,
     per: str = "sentence",
     region: str | None = None,
@@ -371,36 +509,6 @@ _ROW_BUILDERS: dict[str, Callable[[Sentence, ModelOutput], list[dict[str, object
 }
 
 
-def load_reduction(text: str) -> Reduction:
-    """Return the reduction of a spec; raise an error if its unigram table cannot be read."""
-    reduction: Reduction = registry.make("reduction", text)
-    # The signature includes the table's hash, so that a missing table is an error now and not after hours of scoring.
-    _ = reduction.signature
-    return reduction
-
-
-def check_list(name: str, argument: object) -> None:
-    """Raise an error for a single string where a list is expected, since Python would iterate over its characters."""
-    # A string is a sequence of strings too, so a type checker does not catch this.
-    if isinstance(argument, str):
-        raise SpecError(f"{name} is the text {shorten(argument)!r}; expected a list of texts: [{shorten(argument)!r}]")
-
-
-def as_model(model: str | Model) -> tuple[str, Model]:
-    """Return a model's name in tables and the model, loaded if it was given as a spec."""
-    return (model, load_model(model)) if isinstance(model, str) else (model.signature, complete_model(model))
-
-
-def as_engine(engine: str | Engine) -> Engine:
-    """Return an engine, created if it was given as a spec."""
-    return load_engine(engine) if isinstance(engine, str) else engine
-
-
-def as_suite(suite: Suite | str) -> Suite:
-    """Return a suite, loaded if it was given as a name."""
-    return load_suite(suite) if isinstance(suite, str) else suite
-
-
 def _default_reduction(output: ModelOutput) -> Reduction:
     return LogOdds() if isinstance(output, LabelScores) else LP()
 
@@ -414,20 +522,24 @@ class _Scorer:
     def __init__(self, reduction: Reduction | None, sentences: int) -> None:
         self.reduction = reduction
         # NaN marks a sentence without a score so far. It cannot be a score, since Scores accepts finite numbers only.
-        self.values = array("d", [math.nan]) * sentences
+        self.values = np.full(sentences, math.nan)
         self.repeated_values: dict[int, list[float]] = {}
         self.unlisted = self.units = 0
 
-    def add_batch(self, batch: Sequence[tuple[int, ModelOutput]]) -> None:
+    def add_batch(self, batch: IndexedOutputs) -> None:
         """Add a batch of (sentence index, output)."""
         # Only an output shows whether the model is a classifier, so the default reduction is chosen at the first batch.
         values, reduction = self.values, self.reduction or _default_reduction(batch[0][1])
         self.reduction = reduction
-        for sentence_index, output in batch:
-            value = reduction(output)
-            if not math.isnan(values[sentence_index]):
-                self.repeated_values.setdefault(sentence_index, [values[sentence_index]]).append(value)
-            values[sentence_index] = value
+        new = reduce_outputs(reduction, batch.outputs)
+        new = new if batch.rows is None else new[batch.rows]
+        if len(np.unique(batch.indices)) == len(batch) and np.isnan(values[batch.indices]).all():
+            values[batch.indices] = new
+        else:
+            for sentence_index, value in zip(batch.indices.tolist(), new.tolist(), strict=True):
+                if not math.isnan(values[sentence_index]):
+                    self.repeated_values.setdefault(sentence_index, [float(values[sentence_index])]).append(value)
+                values[sentence_index] = value
         if unigram_reduction := find_unigram_reduction(reduction):
             for _, output in batch:
                 unlisted, units = unigram_reduction.count_unlisted(output)
@@ -437,17 +549,20 @@ class _Scorer:
     def make_scores(self, ids: Sequence[str], model: str, signature: str, region_suffix: str) -> Scores:
         assert self.reduction is not None
         return Scores(
-            {name: self._mean_score(sentence_index) for sentence_index, name in enumerate(ids)},
+            dict(zip(ids, self._list_scores(), strict=True)),
             model,
             reduction=repr(self.reduction) + region_suffix,
             signature=f"{signature}.{self.reduction.signature}{region_suffix}",
             notes=self._make_notes(),
         )
 
-    def _mean_score(self, sentence_index: int) -> float:
-        values = self.repeated_values.get(sentence_index)
-        # fsum is exact, so the mean does not depend on the order in which the batches arrive.
-        return math.fsum(values) / len(values) if values else self.values[sentence_index]
+    def _list_scores(self) -> list[float]:
+        """Return the score of each sentence."""
+        scores: list[float] = self.values.tolist()
+        for sentence_index, values in self.repeated_values.items():
+            # fsum is exact, so the mean does not depend on the order in which the batches arrive.
+            scores[sentence_index] = math.fsum(values) / len(values)
+        return scores
 
     def _make_notes(self) -> tuple[str, ...]:
         unigram_reduction = find_unigram_reduction(self.reduction) if self.reduction else None
@@ -471,30 +586,34 @@ class _ModelRun:
 
     def iter_answers(
         self, queries: Sequence[Query], is_known: Callable[[int], bool]
-    ) -> Generator[list[tuple[int, ModelOutput]], None, None]:
+    ) -> Generator[Sequence[tuple[int, ModelOutput]], None, None]:
         return self.engine.answers(self.model, self.spec, queries, is_known)
 
 
-def _prepare_model_run(model: str | Model, engine: str | Engine) -> _ModelRun:
-    return _ModelRun(*as_model(model), model if isinstance(model, str) else None, as_engine(engine))
+def _prepare_model_run(model: ModelLike, engine: str | Engine) -> _ModelRun:
+    with time_stage("open model"):
+        return _ModelRun(*as_model(model), model if isinstance(model, str) else None, as_engine(engine))
 
 
 def _iter_outputs(
     model_run: _ModelRun, suite: Suite, region: str | None, progress: ProgressCallback | None
-) -> Generator[list[tuple[int, ModelOutput]], None, None]:
+) -> Generator[IndexedOutputs, None, None]:
     """Yield batches of (sentence index, output): first the stored outputs, then those that the model computes."""
-    queries = SuiteQueries(suite, region, against_rivals=model_run.model.needs_rival)
-    signature, device, name = model_run.model.signature, model_run.model.device_class, model_run.name
+    with time_stage("store"):
+        queries = SuiteQueries(suite, region, against_rivals=model_run.model.needs_rival)
+    with time_stage("open model"):
+        signature, device, name = model_run.model.signature, model_run.model.device_class, model_run.name
     # One byte per query, where a set of indices would take dozens.
     is_known = bytearray(len(queries))
+    # The same bytes as an array, which is filled block by block.
+    known_flags = np.frombuffer(is_known, np.uint8)
     with ScoreStore() as store:
         # Stored outputs do not repeat the text of their query, so the store gets a function that returns it.
-        known = store.iter_known(signature, queries.keys, lambda index: queries[index].text, device=device)
-        for query_index, output in known:
-            is_known[query_index] = True
-            marked = mark_unknown_tokens(output, model_run.model)
-            yield [(sentence, marked) for sentence in queries.sentence_indices(query_index)]
-        done = sum(is_known)
+        stored = store.iter_known_blocks(signature, queries.keys.joined, queries.text_at, device=device)
+        for batch in _time_iteration("store", stored):
+            known_flags[batch.indices] = 1
+            yield queries.to_sentences(mark_unknown_tokens(batch, model_run.model))
+        done = int(known_flags.sum())
         _report_progress(progress, name, done, len(queries))
         # Returns before the engine asks the model to encode anything, which would load its tokenizer and weights.
         if all(is_known):
@@ -502,12 +621,13 @@ def _iter_outputs(
         try:
             with closing(model_run.iter_answers(queries, cast(Callable[[int], bool], is_known.__getitem__))) as batches:
                 for computed in batches:
-                    batch = [(index, mark_unknown_tokens(output, model_run.model)) for index, output in computed]
+                    batch = mark_unknown_tokens(index_outputs(computed), model_run.model)
                     # Stored before they are reduced, so that an error or a killed process loses one batch at most.
-                    store.add(signature, [(queries.keys[index], output) for index, output in batch], device=device)
-                    yield [
-                        (sentence, output) for index, output in batch for sentence in queries.sentence_indices(index)
-                    ]
+                    with time_stage("store"):
+                        store.add_block(
+                            signature, queries.keys.take(batch.indices), batch.listed_outputs, device=device
+                        )
+                    yield queries.to_sentences(batch)
                     done += len(batch)
                     _report_progress(progress, name, done, len(queries))
         # Users know the ids of their sentences, but not the indices of deduplicated queries.
@@ -544,7 +664,10 @@ class SuiteQueries(Sequence[Query]):
         self._suite, self._region = suite, region
         self._rival_pairs = _pair_rivals(suite) if against_rivals else None
         count = len(self._rival_pairs) if self._rival_pairs is not None else len(suite.sentences)
-        joined = b"".join(self._query_at(index).key for index in range(count))
+        if region is None and self._rival_pairs is None:
+            joined = b"".join([hash_text(text, context) for text, context in _iter_texts(suite)])
+        else:
+            joined = b"".join([self._query_at(index).key for index in range(count)])
         keys = np.frombuffer(joined, dtype=f"S{_KEY_BYTES}")
         # np.unique sorts by key; `order` restores the order of first occurrence, and `rank` is its inverse.
         _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
@@ -555,11 +678,9 @@ class SuiteQueries(Sequence[Query]):
         # The sentences of all queries in one array, grouped by query, with the start of each group: a list of lists
         # would take far more memory. A stable sort keeps the sentences of a query in the order of the suite.
         grouped = np.argsort(rank[inverse], kind="stable")
-        self._sentences = array(
-            "q", (grouped if self._rival_pairs is None else self._rival_pairs[grouped, 0]).astype("i8").tobytes()
-        )
+        self._sentences = grouped if self._rival_pairs is None else self._rival_pairs[grouped, 0]
         counts = np.bincount(rank[inverse], minlength=len(order))
-        self._group_starts = array("q", np.append(0, np.cumsum(counts)).astype("i8").tobytes())
+        self._group_starts = np.append(0, np.cumsum(counts))
         self.keys = _QueryKeys(joined, self._first_index)
 
     def __len__(self) -> int:
@@ -581,21 +702,42 @@ class SuiteQueries(Sequence[Query]):
         sentence, rival = (self._suite.sentences[sentence_index] for sentence_index in self._rival_pairs[index])
         return replace(_make_query(sentence, self._region), rival=rival.text)
 
+    def text_at(self, query_index: int) -> str:
+        """Return the text of the query at an index, without making the query."""
+        first = int(self._first_index[query_index])
+        sentence = first if self._rival_pairs is None else self._rival_pairs[first][0]
+        return self._suite.sentences[sentence].text
+
     def sentence_indices(self, query_index: int) -> list[int]:
         """Return the indices of the sentences that give the query at an index."""
-        return self._sentences[self._group_starts[query_index] : self._group_starts[query_index + 1]].tolist()
+        indices: list[int] = self._sentences[
+            self._group_starts[query_index] : self._group_starts[query_index + 1]
+        ].tolist()
+        return indices
+
+    def to_sentences(self, batch: IndexedOutputs) -> IndexedOutputs:
+        """Return the outputs of queries with the indices of their sentences."""
+        return batch.spread(self._group_starts, self._sentences)
 
 
 class _QueryKeys(Sequence[bytes]):
     """The keys of the queries, in the same order."""
 
-    # The bytes are sliced rather than read from the NumPy array, since NumPy strips trailing zero bytes from strings.
-
     def __init__(self, joined: bytes, first: NDArray[np.int64]) -> None:
-        self._key_bytes, self._first_index = joined, first
+        # Not as strings, of which NumPy strips trailing zero bytes.
+        self._keys = np.frombuffer(joined, f"V{_KEY_BYTES}")[first]
 
     def __len__(self) -> int:
-        return len(self._first_index)
+        return len(self._keys)
+
+    @property
+    def joined(self) -> bytes:
+        """All keys, concatenated."""
+        return self._keys.tobytes()
+
+    def take(self, indices: NDArray[np.int64]) -> bytes:
+        """Return some of the keys, concatenated."""
+        return self._keys[indices].tobytes()
 
     @overload
     def __getitem__(self, index: int) -> bytes: ...
@@ -604,8 +746,23 @@ class _QueryKeys(Sequence[bytes]):
     def __getitem__(self, index: int | slice) -> bytes | list[bytes]:
         if isinstance(index, slice):
             return [self[position] for position in range(*index.indices(len(self)))]
-        start = _KEY_BYTES * int(self._first_index[index])
-        return self._key_bytes[start : start + _KEY_BYTES]
+        key: bytes = self._keys[index].tobytes()
+        return key
+
+
+def _iter_texts(suite: Suite) -> Iterator[tuple[str, str]]:
+    """Yield the text and the context of each sentence."""
+    return ((sentence.text, sentence.tags.get("context", "")) for sentence in suite.sentences)
+
+
+def _time_iteration(stage: str, items: Iterator[_Item]) -> Iterator[_Item]:
+    """Yield items, and count the time that an iterator takes to find them for a stage."""
+    while True:
+        with time_stage(stage):
+            item = next(items, None)
+        if item is None:
+            return
+        yield item
 
 
 def _pair_rivals(suite: Suite) -> NDArray[np.int64]:
@@ -726,9 +883,9 @@ class PrecisionDifference:
 
 
 def compare_precisions(
-    suite: Suite | str,
+    suite: SuiteLike,
     model: str,
-    reduce: str | None = None,
+    reduce: ReductionLike | None = None,
     *,
     dtypes: Sequence[str] = PRECISIONS[1:],
     against: str = PRECISIONS[0],

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from acceptability import __version__
-from acceptability.api.scoring import ProgressCallback, check_list, score
+from acceptability.api.interface.arguments import check_list
+from acceptability.api.scoring import ProgressCallback, score
 from acceptability.errors import ReportError, ScoreError, SuiteError, UnknownName, shorten
 from acceptability.measures.classification import majority_vote
 from acceptability.protocols import Engine

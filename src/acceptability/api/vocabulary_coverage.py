@@ -6,10 +6,13 @@ Every result therefore counts such sentences and contrasts in its notes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
 
+import numpy as np
+
 from acceptability.api.remarks import remark_on_characters, remark_on_unknown_words
+from acceptability.outputs import SPELLED, UNKNOWN, UNSAID, IndexedOutputs, Ints, TokenColumns
 from acceptability.protocols import Model
 from acceptability.types import ModelOutput, Scores, Suite, TokenScores, Units
 
@@ -17,13 +20,22 @@ WordsById = Mapping[str, tuple[str, ...]]
 """The unknown words of each sentence that has some, by the sentence's id."""
 
 
-def mark_unknown_tokens(output: ModelOutput, model: Model) -> ModelOutput:
-    """Return an output that says which of its tokens are unknown, if the model can tell."""
+def mark_unknown_tokens(batch: IndexedOutputs, model: Model) -> IndexedOutputs:
+    """Return outputs that say which of their tokens are unknown, if the model can tell."""
+    is_unknown = model.is_unknown
+    if is_unknown is None:
+        return batch
     # Outputs of plug-ins do not say it, nor do those that were stored by the version before.
-    if isinstance(output, TokenScores) and output.unknown is None and (is_unknown := model.is_unknown):
-        unknown = tuple(position for position, token in enumerate(output.tokens) if is_unknown(token))
-        return replace(output, unknown=unknown)
-    return output
+    outputs = batch.outputs
+    if isinstance(outputs, TokenColumns) and outputs.flags is not None and not (outputs.flags == UNSAID).any():
+        return batch
+    return replace(batch, outputs=[_mark_output(output, is_unknown) for output in outputs])
+
+
+def _mark_output(output: ModelOutput, is_unknown: Callable[[str], bool]) -> ModelOutput:
+    if not isinstance(output, TokenScores) or output.unknown is not None:
+        return output
+    return replace(output, unknown=tuple(index for index, token in enumerate(output.tokens) if is_unknown(token)))
 
 
 class UnknownWordCounter:
@@ -40,6 +52,9 @@ class UnknownWordCounter:
 
     def add_batch(self, batch: Sequence[tuple[int, ModelOutput]]) -> None:
         """Add a batch of (sentence index, output)."""
+        if isinstance(batch, IndexedOutputs) and isinstance(batch.outputs, TokenColumns):
+            self._add_columns(batch.indices, batch.outputs, batch.rows)
+            return
         for sentence_index, output in batch:
             if isinstance(output, TokenScores):
                 self._tokens += len(output.tokens)
@@ -47,6 +62,29 @@ class UnknownWordCounter:
                 if output.unknown:
                     self._unknown_tokens += len(output.unknown)
                     self._words[self._suite.sentences[sentence_index].id] = output.unknown_words
+
+    def _add_columns(self, indices: Ints, columns: TokenColumns, rows: Ints | None) -> None:
+        """Add token scores in columns."""
+        rows = np.arange(len(columns)) if rows is None else rows
+        widths = np.maximum.reduceat(columns.spans[:, 1], columns.starts).astype(np.int64)
+        widths -= columns.spans[columns.starts, 0]
+        self._tokens += int(columns.counts[rows].sum())
+        self._characters += int(widths[rows].sum())
+        if columns.flags is None:
+            return
+        is_unknown = (columns.flags == UNKNOWN) | (columns.flags == SPELLED)
+        unknown_counts = np.add.reduceat(is_unknown, columns.starts, dtype=np.int64)
+        self._unknown_tokens += int(unknown_counts[rows].sum())
+        words: dict[int, tuple[str, ...]] = {}
+        positions = np.flatnonzero(is_unknown)
+        spans, position = columns.spans[positions].tolist(), 0
+        for row in np.flatnonzero(unknown_counts).tolist():
+            text, own = columns.texts[row], range(position, position + int(unknown_counts[row]))
+            words[row] = tuple([text[slice(*spans[n])].strip() or columns.tokens[positions[n]] for n in own])
+            position = own.stop
+        has_unknown = unknown_counts[rows] > 0
+        for index, row in zip(indices[has_unknown].tolist(), rows[has_unknown].tolist(), strict=True):
+            self._words[self._suite.sentences[index].id] = words[row]
 
     @property
     def words(self) -> WordsById:
@@ -160,4 +198,6 @@ def is_decided_by_unknown_words(words: WordsById, first: str, second: str) -> bo
     Words that are unknown in both sentences get about the same; a word that is unknown in one of them is compared with
     words that the model knows, and nothing in its training says how.
     """
-    return sorted(words.get(first, ())) != sorted(words.get(second, ()))
+    first_words, second_words = words.get(first, ()), words.get(second, ())
+    # Most sentences have the same words, or none: these need not be sorted.
+    return first_words != second_words and sorted(first_words) != sorted(second_words)

@@ -10,27 +10,36 @@ import typer
 from acceptability.api.recalibration import BINS, Calibration, calibrate
 from acceptability.cli.console import (
     AddressOption,
+    Display,
     EngineOption,
     JsonOption,
     load_cli_engine,
     print_json,
-    print_message,
-    print_rows,
+    print_notes,
+    print_signatures,
+    print_table,
     record_run,
     show_progress,
+    with_display,
 )
+from acceptability.errors import SpecError
+from acceptability.models.kinds import complete_model_spec
+from acceptability.report.display_names import NumberFormat
+from acceptability.report.text_table import make_table
 from acceptability.store.runs import RunInputs, SuiteInput
 from acceptability.suites import load_suite
 
 
+@with_display
 def command(
-    model: Annotated[str, typer.Option("--model", "-m", help="A classifier: classifier:DIR.")],
-    on: Annotated[
-        str, typer.Option("--on", help="The suite or table of labelled sentences to measure the calibration on.")
-    ],
+    model: Annotated[str, typer.Option("--model", "-m", metavar="MODEL", help="A classifier: its folder.")],
+    suite: Annotated[
+        str | None, typer.Argument(help="The suite or table of labelled sentences to measure the calibration on.")
+    ] = None,
+    former_suite: Annotated[str | None, typer.Option("--on", hidden=True)] = None,
     fit: Annotated[
         str | None,
-        typer.Option("--fit", help="The suite or table to fit the recalibration on. Default: ten folds of --on."),
+        typer.Option("--fit", help="The suite or table to fit the recalibration on. Default: ten folds of SUITE."),
     ] = None,
     method: Annotated[
         str,
@@ -42,8 +51,11 @@ def command(
     engine: EngineOption = "local",
     address: AddressOption = None,
     as_json: JsonOption = False,
+    *,
+    display: Display,
 ) -> None:
     """Measure the calibration of a classifier, before and after its probabilities are recalibrated."""
+    model, on = complete_model_spec(model), _take_former_suite(suite, former_suite)
     runner = load_cli_engine(engine, address)
     measured, fitted_on = load_suite(on), load_suite(fit) if fit else None
     with show_progress() as progress:
@@ -53,49 +65,56 @@ def command(
     if as_json:
         print_json(calibration.to_dict())
     else:
-        print_rows(["", "before", "after"], list(_iter_error_rows(calibration)))
-        print_rows(
-            ["when", "probability", "n", "expected", "observed", "95% interval"], list(_iter_bin_rows(calibration))
+        header = ["when", "probability", "n", "expected", "observed", "95 % interval"]
+        print_table(
+            make_table(["error", "before", "after"], list(_iter_error_rows(calibration, display.style))),
+            make_table(header, list(_iter_bin_rows(calibration, display.style)), keys=2),
         )
-    for line in _describe(calibration):
-        print_message(line)
+    print_notes(_describe(calibration))
+    print_signatures([calibration.signature], display)
     given = [SuiteInput(suite, name) for suite, name in ((measured, on), (fitted_on, fit)) if suite and name]
     record_run("calibrate", list(calibration.rows()), [calibration.signature], inputs=RunInputs(given, [model]))
 
 
-def _iter_error_rows(calibration: Calibration) -> Iterator[dict[str, object]]:
+def _take_former_suite(suite: str | None, former: str | None) -> str:
+    """Return the suite; one of ``--on``, which the version before had, is reported."""
+    if suite and former:
+        raise SpecError(f"a suite is given twice, as {suite!r} and as --on {former}: remove one")
+    if former:
+        print_notes([f"write `acceptability calibrate {former} …`; --on will be refused from the next release"])
+    if not (suite or former):
+        raise SpecError("which suite? Name it: acceptability calibrate SUITE --model classifier:FOLDER")
+    return str(suite or former)
+
+
+def _iter_error_rows(calibration: Calibration, style: NumberFormat) -> Iterator[list[str]]:
+    decimals = NumberFormat(style.digits)
     names = {
         "ece_width": "ECE, bins of equal width",
         "ece_mass": "ECE, bins of equal mass",
         "brier": "Brier score",
     }
+    both = calibration.before, calibration.after
     for name, title in names.items():
-        yield {
-            "": title,
-            "before": f"{getattr(calibration.before, name):.4f}",
-            "after": f"{getattr(calibration.after, name):.4f}",
-        }
-    errors = calibration.before.debiased, calibration.after.debiased
-    title = "RMS calibration error, debiased"
-    before, after = errors
-    yield {"": title, "before": f"{before.value:.4f}", "after": f"{after.value:.4f}"}
-    ends = [f"{error.low:.4f} … {error.high:.4f}" for error in errors]
-    yield {"": "  its 95 % interval", "before": ends[0], "after": ends[1]}
+        yield [title, *(decimals.number(getattr(errors, name)) for errors in both)]
+    yield ["RMS calibration error, debiased", *(decimals.number(errors.debiased.value) for errors in both)]
+    intervals = (decimals.interval(errors.debiased.low, errors.debiased.high) for errors in both)
+    yield ["  its 95 % interval", *intervals]
 
 
-def _iter_bin_rows(calibration: Calibration) -> Iterator[dict[str, object]]:
+def _iter_bin_rows(calibration: Calibration, style: NumberFormat) -> Iterator[list[object]]:
     """Yield the rows of the reliability table: bins of equal width, before and after."""
     # Both tables have the same bins, but other sentences in them: recalibration moves probabilities.
     for when, table in (("before", calibration.before.width), ("after", calibration.after.width)):
         for reliability_bin in table:
-            yield {
-                "when": when,
-                "probability": f"{reliability_bin.low:.2f} to {reliability_bin.high:.2f}",
-                "n": reliability_bin.n,
-                "expected": f"{reliability_bin.expected:.3f}",
-                "observed": f"{reliability_bin.observed:.3f}",
-                "95% interval": f"{reliability_bin.observed_low:.3f} to {reliability_bin.observed_high:.3f}",
-            }
+            yield [
+                when,
+                f"{reliability_bin.low:.2f} to {reliability_bin.high:.2f}",
+                reliability_bin.n,
+                style.number(reliability_bin.expected),
+                style.number(reliability_bin.observed),
+                style.interval(reliability_bin.observed_low, reliability_bin.observed_high),
+            ]
 
 
 def _describe(calibration: Calibration) -> Iterator[str]:
@@ -110,4 +129,3 @@ def _describe(calibration: Calibration) -> Iterator[str]:
     error = calibration.before.debiased
     yield f"RMS calibration error: {error.method}, {error.resamples:,} resamples; intervals of shares: Wilson"
     yield from calibration.notes
-    yield calibration.signature

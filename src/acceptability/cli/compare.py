@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -27,12 +27,14 @@ from acceptability.api.linking import LINKS, LinkResampling, MorcelaFit, link
 from acceptability.cli.console import (
     AddressOption,
     ByOption,
+    Display,
     EngineOption,
     IntervalOption,
     JsonOption,
     MarksOption,
     MeasuresOption,
     ModelsOption,
+    OptionalModelsOption,
     PartialOption,
     ReductionsOption,
     RegionOption,
@@ -43,20 +45,24 @@ from acceptability.cli.console import (
     SuiteColumnsOption,
     UnitOption,
     WhereOption,
+    complete_model_specs,
     load_cli_engine,
     load_cli_suite,
     make_bootstrap,
     make_suite_input,
     print_json,
     print_message,
-    print_rows,
+    print_notes,
+    print_signatures,
     print_table,
     read_columns,
     read_where,
     record_run,
     show_progress,
+    with_display,
 )
 from acceptability.cli.report import ReportFileOption, check_report, write_run_report
+from acceptability.report.display_names import NumberFormat, name_group, name_measure
 from acceptability.report.terminal import (
     build_compared_values_table,
     build_comparison_table,
@@ -65,9 +71,9 @@ from acceptability.report.terminal import (
     describe_areas,
     describe_intervals,
     describe_tests,
-    format_interval,
     format_p_value,
 )
+from acceptability.report.text_table import make_table
 from acceptability.stats.samples import check_choice
 from acceptability.store.runs import RunInputs
 from acceptability.text.io import check_rows_file, write_spreadsheet
@@ -77,10 +83,6 @@ DrawsOption = Annotated[
     typer.Option(
         "--draws", help="The random swaps of the permutation test, if there are too many to enumerate; 0 for none."
     ),
-]
-OptionalModelsOption = Annotated[
-    list[str] | None,
-    typer.Option("--model", "-m", help="A model: KIND:PATH(option=value), or a name. Repeatable."),
 ]
 ScoreFilesOption = Annotated[
     list[Path] | None,
@@ -96,6 +98,7 @@ ScoreColumnsOption = Annotated[
 ]
 
 
+@with_display
 def command(
     suite: SuiteArgument,
     model: OptionalModelsOption = None,
@@ -126,8 +129,11 @@ def command(
     address: AddressOption = None,
     report: ReportFileOption = None,
     as_json: JsonOption = False,
+    *,
+    display: Display,
 ) -> None:
     """Compare every two models on the same rows: differences, intervals and tests, corrected for their number."""
+    model = complete_model_specs(model)
     check_report(report)
     check_choice("--pairs", against, PAIRS)
     if pairs:
@@ -143,27 +149,28 @@ def command(
     if pairs:
         select_contrast_measures(measures)
     sources = ScoreSources(
-        model or (), reduce or (), scores or (), _read_score_columns(score_columns), region,
+        model, reduce or (), scores or (), _read_score_columns(score_columns), region,
         load_cli_engine(engine, address), partial, tags,
     )  # fmt: skip
     with show_progress() as progress:
         all_scores = collect_scores(whole, sources, measures, minimum=2, progress=progress)
-    comparisons = compare(loaded, all_scores, measure or (), by=by, pairs=against, bootstrap=bootstrap, draws=draws)
+    comparisons = compare(loaded, all_scores, measure=measure, by=by, pairs=against, bootstrap=bootstrap, draws=draws)
     rows = [comparison.row() for comparison in comparisons]
     if as_json:
         print_json(rows)
     else:
-        _print_comparisons(comparisons)
+        _print_comparisons(comparisons, display)
     if pairs:
         discordant_rows = collect_discordant_rows(loaded, measures, all_scores)
         write_spreadsheet(pairs, discordant_rows, header=DISCORDANT_COLUMNS)
         print_message(f"{len(discordant_rows)} contrasts that only one of the two models gets right: {pairs}")
-    inputs = RunInputs([make_suite_input(whole, suite, columns, marks)], model or (), sources.files, sources.columns)
+    inputs = RunInputs([make_suite_input(whole, suite, columns, marks)], model, sources.files, sources.columns)
     signatures = [comparison.signature for comparison in comparisons]
     run = record_run("compare", rows, signatures, collect_compared_units(comparisons), inputs)
     write_run_report(report, run, [loaded])
 
 
+@with_display
 def correlate_command(
     suite: SuiteArgument,
     model: OptionalModelsOption = None,
@@ -185,14 +192,17 @@ def correlate_command(
     engine: EngineOption = "local",
     address: AddressOption = None,
     as_json: JsonOption = False,
+    *,
+    display: Display,
 ) -> None:
     """Correlate the scores of models with human ratings and with each other."""
+    model = complete_model_specs(model)
     tags = read_where(where)
     whole = load_cli_suite(suite, columns, marks, unit)
     loaded = whole.filter(**tags)
     check_correlations(loaded, of, kind, resample_by)
     sources = ScoreSources(
-        model or (), reduce or (), scores or (), _read_score_columns(score_columns), region,
+        model, reduce or (), scores or (), _read_score_columns(score_columns), region,
         load_cli_engine(engine, address), partial, tags,
     )  # fmt: skip
     with show_progress() as progress:
@@ -202,53 +212,63 @@ def correlate_command(
     if as_json:
         print_json(rows)
     else:
-        print_table(build_correlation_table(correlations, f"{kind} of {of}, {loaded.name}"))
-        for pair in correlations:
-            if pair.reason:
-                print_message(f"{pair.first}, {pair.second}: {pair.reason}")
+        title = f"{loaded.name}: {_CORRELATIONS[kind]} of {of}"
+        print_table(build_correlation_table(correlations, title, display.style))
         # All correlations are over the same rows, and share their notes and signature.
         signature = correlations[0].signature
         described = (*describe_intervals({signature: ""}), *describe_tests({signature: ""}))
-        for line in (*described, *correlations[0].notes, signature):
-            print_message(line)
-    inputs = RunInputs([make_suite_input(whole, suite, columns, marks)], model or (), sources.files, sources.columns)
+        reasons = [f"{pair.first}, {pair.second}: {pair.reason}" for pair in correlations if pair.reason]
+        print_notes([*reasons, *described, *correlations[0].notes])
+        print_signatures([signature], display)
+    inputs = RunInputs([make_suite_input(whole, suite, columns, marks)], model, sources.files, sources.columns)
     record_run("correlate", rows, [correlations[0].signature], inputs=inputs)
+
+
+_CORRELATIONS = {"pearson": "Pearson's r", "spearman": "Spearman's ρ", "kendall": "Kendall's τ"}
 
 
 def _read_score_columns(texts: Sequence[str] | None) -> list[dict[str, str]]:
     return [read_columns(text) for text in texts or ()]
 
 
-def _print_comparisons(comparisons: Sequence[Comparison]) -> None:
+def _print_comparisons(comparisons: Sequence[Comparison], display: Display) -> None:
     if len({name for comparison in comparisons for name in (comparison.first, comparison.second)}) > 2:
-        print_table(build_compared_values_table(comparisons))
-        print_table(build_pairs_table(comparisons))
+        print_table(
+            build_compared_values_table(comparisons, display.style), build_pairs_table(comparisons, display.style)
+        )
     else:
-        print_table(build_comparison_table(comparisons))
-    lines = [
-        f"{comparison.measure} {comparison.group or 'all'}: {comparison.reason}"
-        for comparison in comparisons
-        if comparison.reason
-    ]
-    lines += [
-        f"{comparison.measure} {comparison.group or 'all'}: {note}"
-        for comparison in comparisons
-        for note in comparison.notes
-    ]
-    signatures = {comparison.signature: comparison.measure for comparison in comparisons if not comparison.group}
+        print_table(build_comparison_table(comparisons, display.style))
+    signatures = {row.signature: name_measure(row.measure) for row in comparisons if not row.group}
     # Groups repeat the notes of the whole.
     # The correction of groups is in their signatures, that of pairs also in those over all rows.
-    tested = {comparison.signature: comparison.measure for comparison in comparisons if comparison.p is not None}
-    lines = [
-        *describe_intervals(signatures),
-        *describe_tests(tested or signatures),
-        *describe_areas(comparisons),
-        *lines,
-    ]
-    for line in dict.fromkeys([*lines, *signatures]):
-        print_message(line)
+    tested = {row.signature: name_measure(row.measure) for row in comparisons if row.p is not None}
+    print_notes(
+        [
+            *describe_intervals(signatures),
+            *describe_tests(tested or signatures),
+            *describe_areas(comparisons),
+            *(f"{_name_row(row)}: {row.reason}" for row in comparisons if row.reason),
+            *_collect_notes(comparisons),
+        ]
+    )
+    print_signatures(signatures, display)
 
 
+def _collect_notes(comparisons: Sequence[Comparison]) -> Iterator[str]:
+    """Yield each note, with the comparisons that it is about unless these are all over all rows."""
+    overall = [row for row in comparisons if not row.group]
+    for note in dict.fromkeys(note for row in comparisons for note in row.notes):
+        if all(note in row.notes for row in overall):
+            yield note
+        else:
+            yield from (f"{_name_row(row)}: {note}" for row in comparisons if note in row.notes)
+
+
+def _name_row(row: Comparison) -> str:
+    return ", ".join([name_measure(row.measure), *([name_group(row.group)] if row.group else [])])
+
+
+@with_display
 def link_command(
     suite: SuiteArgument,
     model: ModelsOption,
@@ -270,52 +290,65 @@ def link_command(
     columns: SuiteColumnsOption = None,
     unit: UnitOption = None,
     as_json: JsonOption = False,
+    *,
+    display: Display,
 ) -> None:
     """Fit MORCELA to ratings, cross-validate it along with SLOR and the log-probability, and test it against SLOR."""
+    model = complete_model_specs(model)
     loaded = load_cli_suite(suite, columns, unit=unit)
     resampling = LinkResampling(make_bootstrap(resamples, None, seed), draws)
     with show_progress() as progress:
-        fits = link(loaded, model, unigrams, group=by, folds=folds, seed=seed, resampling=resampling, progress=progress)
+        fits = link(loaded, model, unigrams, by=by, folds=folds, seed=seed, resampling=resampling, progress=progress)
     # The spec as it was typed, which is what users recognise in a table.
     rows = [{"model": name, **fit.row()} for name, fit in fits.items()]
     if as_json:
         print_json(rows)
     else:
-        _print_fits(fits, folds)
+        _print_fits(fits, folds, display)
     # The table of unigrams is a file, unless it is one of wordfreq's.
     files = [Path(unigrams)] if Path(unigrams).is_file() else []
     inputs = RunInputs([make_suite_input(loaded, suite, columns)], model, files)
     record_run("link", rows, [fit.signature for fit in fits.values()], inputs=inputs)
 
 
-def _print_fits(fits: Mapping[str, MorcelaFit], folds: int) -> None:
+def _print_fits(fits: Mapping[str, MorcelaFit], folds: int, display: Display) -> None:
     """Print the constants and the correlations, then MORCELA against SLOR, and the notes below."""
-    header = ["model", "beta", "gamma", *LINKS, "n"]
+    style = NumberFormat(display.style.digits)
     rows = [{"model": name, **fit.row()} for name, fit in fits.items()]
-    print_rows(header, [{name: _format_link_cell(row[name]) for name in header} for row in rows])
-    print_rows(
-        ["model", "morcela − slor", "95 % interval", "p"],
-        [
-            {
-                "model": name,
-                "morcela − slor": f"{fit.difference.value:+.4f}",
-                "95 % interval": format_interval(fit.difference.low, fit.difference.high),
-                "p": format_p_value(fit.difference.p),
-            }
-            for name, fit in fits.items()
-        ],
+    numbers = ["beta", "gamma", *LINKS]
+    print_table(
+        make_table(
+            ["model", "beta", "gamma", *(_LINK_NAMES.get(name, name) for name in LINKS), "n"],
+            [[row["model"], *(_format_link_cell(row[name], style) for name in numbers), row["n"]] for row in rows],
+        ),
+        make_table(
+            ["model", "MORCELA − SLOR", "95 % interval", "p"],
+            [
+                [
+                    name,
+                    style.signed(fit.difference.value),
+                    style.interval(fit.difference.low, fit.difference.high),
+                    format_p_value(fit.difference.p),
+                ]
+                for name, fit in fits.items()
+            ],
+        ),
     )
     signatures = {fit.signature: name for name, fit in fits.items()}
-    print_message(f"{', '.join(LINKS)}: correlation with ratings of sentences not fitted to, mean of {folds} folds")
-    lines = [*describe_intervals(signatures)]
+    names = ", ".join(_LINK_NAMES.get(name, name) for name in LINKS)
+    lines = [f"{names}: correlation with ratings of sentences not fitted to, mean of {folds} folds"]
+    lines += describe_intervals(signatures)
     for name, fit in fits.items():
         hint = f'score other suites with --reduce "{fit.reduction!r}"'
         # What a model does not know says nothing about the others.
         notes = [f"{name}: {note}" for note in fit.notes] if len(fits) > 1 else fit.notes
-        lines += [*fit.difference.notes, *notes, hint, fit.signature]
-    for line in dict.fromkeys(lines):
-        print_message(line)
+        lines += [*fit.difference.notes, *notes, hint]
+    print_notes(lines)
+    print_signatures(signatures, display)
 
 
-def _format_link_cell(cell: object) -> object:
-    return f"{cell:.4f}" if isinstance(cell, float) else cell
+_LINK_NAMES = {"morcela": "MORCELA", "slor": "SLOR", "lp": "LP"}
+
+
+def _format_link_cell(cell: object, style: NumberFormat) -> str:
+    return style.number(cell) if isinstance(cell, float) else str(cell)

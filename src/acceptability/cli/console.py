@@ -7,24 +7,29 @@ and may contain the control sequences of a terminal, so everything that is meant
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
-from inspect import signature
-from typing import Annotated, NoReturn
+from dataclasses import dataclass
+from inspect import Parameter, signature
+from pathlib import Path
+from typing import Annotated, Any, TextIO
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
 from acceptability import registry
 from acceptability.api.scoring import ProgressCallback
 from acceptability.engine import load_engine
-from acceptability.errors import SpecError, escape_control_chars, to_one_line
+from acceptability.errors import SpecError, escape_control_chars
+from acceptability.models.kinds import complete_model_spec
 from acceptability.protocols import Engine
-from acceptability.report.terminal import add_row, make_titled_table, to_plain_text
+from acceptability.report.display_names import DEFAULT_STYLE, NumberFormat
+from acceptability.report.text_table import TextTable, make_table, render_table, wrap_text
 from acceptability.specs import format_spec, parse_signature, parse_spec, shorten_signature
 from acceptability.stats.bootstrap import Bootstrap
 from acceptability.stats.sampling_units import parse_sampling_unit
@@ -43,8 +48,12 @@ AllowOption = Annotated[
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-ModelsOption = Annotated[
-    list[str], typer.Option("--model", "-m", help="A model: KIND:PATH(option=value), or a name. Repeatable.")
+_MODEL_HELP = "A model: a name, a folder, an id on the Hugging Face Hub, or KIND:PATH."
+ModelOption = Annotated[str | None, typer.Option("--model", "-m", metavar="MODEL", help=_MODEL_HELP)]
+RequiredModelOption = Annotated[str, typer.Option("--model", "-m", metavar="MODEL", help=_MODEL_HELP)]
+ModelsOption = Annotated[list[str], typer.Option("--model", "-m", metavar="MODEL", help=f"{_MODEL_HELP} Repeatable.")]
+OptionalModelsOption = Annotated[
+    list[str] | None, typer.Option("--model", "-m", metavar="MODEL", help=f"{_MODEL_HELP} Repeatable.")
 ]
 ReductionsOption = Annotated[
     list[str] | None,
@@ -59,7 +68,8 @@ MeasuresOption = Annotated[
     typer.Option(
         "--measure",
         "-M",
-        help="A measure, such as PairAccuracy or ADC(delta=0.5). Repeatable. Default: those that apply to the suite.",
+        help="A measure, such as PBC or ADC(delta=0.5). Repeatable. Default: PairAccuracy for pairs, and those of "
+        "ratings or labels for other sentences.",
     ),
 ]
 ByOption = Annotated[
@@ -133,14 +143,66 @@ IntervalOption = Annotated[
 ]
 SeedOption = Annotated[int, typer.Option("--seed", help="The seed of the resampling.")]
 
-# A table that is piped into a file or a pager has no terminal to fit into. Rich would assume 80 columns and fold cells.
+SignaturesOption = Annotated[bool, typer.Option("--signatures", help="Print signatures in full.")]
+
+
+@dataclass(frozen=True)
+class Display:
+    """How results are printed for people.
+
+    Args:
+        style: How numbers are printed.
+        signatures: Whether signatures are printed in full.
+    """
+
+    style: NumberFormat = DEFAULT_STYLE
+    signatures: bool = False
+
+
+_DISPLAY_PARAMETERS = (
+    Parameter(
+        "digits",
+        Parameter.KEYWORD_ONLY,
+        default=3,
+        annotation=Annotated[
+            int, typer.Option("--digits", metavar="N", min=0, max=15, help="Decimals in tables.", show_default=True)
+        ],
+    ),
+    Parameter(
+        "percent",
+        Parameter.KEYWORD_ONLY,
+        default=False,
+        annotation=Annotated[bool, typer.Option("--percent", help="Print shares, such as accuracies, in per cent.")],
+    ),
+    Parameter("signatures", Parameter.KEYWORD_ONLY, default=False, annotation=SignaturesOption),
+)
+
+
+def with_display(command: Callable[..., None], *, shares: bool = True) -> Callable[..., None]:
+    """Return a command with the options ``--digits``, ``--percent`` and ``--signatures``.
+
+    Args:
+        command: A command with a parameter ``display``, which the values of these options are passed to.
+        shares: Whether some of its numbers are shares, which ``--percent`` is for.
+    """
+    given = signature(command, eval_str=True)
+    others = [parameter for name, parameter in given.parameters.items() if name != "display"]
+
+    def run(*, digits: int = 3, percent: bool = False, signatures: bool = False, **options: Any) -> None:
+        command(**options, display=Display(NumberFormat(digits, percent), signatures))
+
+    own = [parameter for parameter in _DISPLAY_PARAMETERS if shares or parameter.name != "percent"]
+    # Typer reads the options of a command from the signature and the annotations of a function.
+    parameters = [parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in (*others, *own)]
+    run.__signature__ = given.replace(parameters=parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    run.__name__, run.__doc__, run.__module__ = command.__name__, command.__doc__, command.__module__
+    return run
+
+
+# A table that is piped into a file or a pager has no terminal to fit into.
 _WIDTH_WITHOUT_TERMINAL = 220
-
-
-def fail(message: str) -> NoReturn:
-    """Print an error as one line on stderr and exit with status 1."""
-    print("error: " + to_one_line(message), file=sys.stderr)
-    sys.exit(1)
+_BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 
 
 def print_message(message: str) -> None:
@@ -167,22 +229,63 @@ def print_json(data: object) -> None:
     print(json.dumps(data, ensure_ascii=True, indent=1, allow_nan=False))
 
 
-def print_table(table: Table) -> None:
-    """Print a table, as wide as the terminal, or without a terminal wide enough to fold no cell."""
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=_WIDTH_WITHOUT_TERMINAL)
-    console.print(table)
+def print_notes(lines: Iterable[str]) -> None:
+    """Print what stands below a table on stderr, each line once, and wrapped at words on a terminal."""
+    for line in dict.fromkeys(lines):
+        wrapped = wrap_text(escape_control_chars(line), measure_width(sys.stderr)) if sys.stderr.isatty() else [line]
+        for part in wrapped:
+            print_message(part)
+
+
+def print_signatures(signatures: Iterable[str], display: Display) -> None:
+    """Print signatures in full, if that was asked for; their short forms stand in the line about the run."""
+    for text in dict.fromkeys(signatures) if display.signatures else ():
+        print_message(text)
+
+
+def measure_width(stream: TextIO) -> int:
+    """Return the width that output has to fit into: COLUMNS, or that of the terminal; a file takes long lines."""
+    if (columns := os.environ.get("COLUMNS", "")).isdecimal() and int(columns) > 0:
+        return int(columns)
+    return shutil.get_terminal_size().columns if stream.isatty() else _WIDTH_WITHOUT_TERMINAL
+
+
+def print_table(*tables: TextTable) -> None:
+    """Print tables, an empty line between two of them: as wide as the terminal, and no number is cut."""
+    # A terminal of ASCII gets a line that it has.
+    rule = "─" if _can_print("─") else "-"
+    # https://no-color.org, and terminals that would print the sequences.
+    plain = not sys.stdout.isatty() or "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
+    for number, table in enumerate(tables):
+        if number:
+            print()
+        lines = render_table(table, measure_width(sys.stdout), rule=rule)
+        print("\n".join(lines if plain else _embolden_headers(lines, rule)))
+
+
+def _can_print(text: str) -> bool:
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _embolden_headers(lines: Sequence[str], rule: str) -> list[str]:
+    """Return the lines of a table with its titles and headers in bold: those between an empty line and a rule."""
+    rules = [index for index, line in enumerate(lines) if line and not line.strip(f"{rule} ")]
+    bold: set[int] = set()
+    for index in rules:
+        start = index
+        while start and lines[start - 1]:
+            start -= 1
+        bold.update(range(start, index))
+    return [f"{_BOLD}{line}{_PLAIN}" if index in bold else line for index, line in enumerate(lines)]
 
 
 def print_rows(header: Sequence[str], rows: Sequence[Mapping[str, object]]) -> None:
-    """Print rows as a table; None is an empty cell."""
-    table = make_titled_table(None)
-    for name in header:
-        table.add_column(to_plain_text(name))
-    for row in rows:
-        add_row(table, *("" if row[name] is None else str(row[name]) for name in header))
-    print_table(table)
+    """Print rows as a table, the first column of which has names that are typed; None is an empty cell."""
+    print_table(make_table(header, [[row[name] for name in header] for row in rows], unbroken=header[:1]))
 
 
 def print_registered(kind: str, as_json: bool) -> None:
@@ -235,6 +338,30 @@ def read_where(texts: Sequence[str] | None) -> dict[str, str]:
         if where.setdefault(tag, value) != value:
             raise SpecError(f"--where has two values of {tag!r}, {where[tag]!r} and {value!r}: choose one")
     return where
+
+
+def take_former_model(command: str, subject: str, model: str | None, former: str | None) -> str:
+    """Return the model of ``--model``; one in the position of the version before is reported.
+
+    Args:
+        command: The name of the command.
+        subject: What stands before the model in it.
+        model: The value of ``--model``.
+        former: The argument in the former position.
+    """
+    if model and former:
+        raise SpecError(f"a model is given twice, as --model {model} and as {former!r}: remove one")
+    if former:
+        new = " ".join(filter(None, ("acceptability", command, subject, "--model", shlex.quote(former))))
+        print_message(f"write `{new}`; a model without --model will be refused from the next release")
+    if not (model or former):
+        raise SpecError(f"which model? Add --model, such as: acceptability {command} {subject or '…'} --model trigram")
+    return str(model or former)
+
+
+def complete_model_specs(models: Sequence[str] | None) -> list[str]:
+    """Return the models of ``--model`` with their kinds, which are read from the files of models without one."""
+    return [complete_model_spec(model) for model in models or ()]
 
 
 def load_cli_suite(name: str, columns: str | None = None, marks: str | None = None, unit: str | None = None) -> Suite:
@@ -294,15 +421,51 @@ def record_run(
     # In the order of the signatures above, of which those of groups are not printed.
     shown = [signature for signature in run.signatures if "group" not in parse_signature(signature)]
     forms = list(dict.fromkeys(map(shorten_signature, shown)))
-    if forms and len(forms) <= _MAX_SHORT_FORMS:
-        print_message(f"short forms for `acceptability reproduce`: {', '.join(forms)}")
+    if forms:
+        print_message(describe_signatures(forms))
     return run
+
+
+def describe_signatures(forms: Sequence[str], *, is_saved: bool = True) -> str:
+    """Return a line with the short forms of signatures, and what to do with them.
+
+    Args:
+        forms: The short forms.
+        is_saved: Whether a run has the signatures, so that the short forms can be looked up.
+
+    >>> describe_signatures(["90401bbf"])
+    'signature 90401bbf (--signatures prints it in full, `acceptability reproduce 90401bbf` computes it again)'
+    """
+    if not is_saved:
+        return f"signature {forms[0]} (--signatures prints it in full)"
+    if len(forms) == 1:
+        again = f"`acceptability reproduce {forms[0]}` computes it again"
+        return f"signature {forms[0]} (--signatures prints it in full, {again})"
+    listed = f"signatures {', '.join(forms)}" if len(forms) <= _MAX_SHORT_FORMS else f"{len(forms)} signatures"
+    return f"{listed} (--signatures prints them in full, `acceptability reproduce latest` computes all again)"
 
 
 def join_arguments() -> str:
     """Return the command line as it was typed, for the record of a run."""
     # Arguments that are no UTF-8 arrive as surrogates, which no file of ours could be written with.
     return shlex.join(sys.argv[1:]).encode("utf-8", "backslashreplace").decode()
+
+
+# Beside the bar, the counts and the time that remains, 80 columns have room for so much.
+_MAX_PROGRESS_NAME = 30
+
+
+def shorten_model_name(name: str) -> str:
+    """Return the spec of a model for a line of progress: a long one without its folders and options.
+
+    >>> shorten_model_name("causal:/models/of/mine/and/of/others/gpt2-medium(bos=None)"), shorten_model_name("trigram")
+    ('causal:gpt2-medium', 'trigram')
+    """
+    if len(name) <= _MAX_PROGRESS_NAME:
+        return name
+    kind, _, location = name.partition(":")
+    file = Path(location.partition("(")[0] or kind.partition("(")[0]).name
+    return f"{kind}:{file}"[:_MAX_PROGRESS_NAME] if location else file[:_MAX_PROGRESS_NAME]
 
 
 @contextmanager
@@ -313,7 +476,7 @@ def show_progress() -> Iterator[ProgressCallback]:
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("queries"),
-        TimeRemainingColumn(),
+        TimeRemainingColumn(elapsed_when_finished=True),
     )
     progress = Progress(*columns, console=Console(stderr=True))
     # A model that scores two suites of different size gets two bars.
@@ -325,7 +488,8 @@ def show_progress() -> Iterator[ProgressCallback]:
         task = tasks.get((name, total))
         if task is None:
             # Specs contain brackets, which Rich would take for its markup.
-            task = tasks[name, total] = progress.add_task(escape_control_chars(name).replace("[", r"\["), total=total)
+            shown = escape_control_chars(shorten_model_name(name)).replace("[", r"\[")
+            task = tasks[name, total] = progress.add_task(shown, total=total)
         progress.update(task, completed=done)
 
     try:

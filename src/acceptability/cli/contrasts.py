@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -11,10 +11,12 @@ from acceptability.api.contrasts import DEFAULT_CUTOFFS, ContrastEvaluation, Con
 from acceptability.cli.console import (
     AddressOption,
     ByOption,
+    Display,
     DtypeOption,
     EngineOption,
     JsonOption,
     MarksOption,
+    RequiredModelOption,
     ResampleByOption,
     ResamplesOption,
     SeedOption,
@@ -26,22 +28,28 @@ from acceptability.cli.console import (
     make_bootstrap,
     make_suite_input,
     print_json,
-    print_message,
-    print_rows,
+    print_notes,
+    print_signatures,
+    print_table,
     record_run,
     show_progress,
+    with_display,
 )
 from acceptability.measures.target_contrast import GRADES, LEARNING_CLASSES
 from acceptability.models import set_spec_dtype
-from acceptability.report.terminal import describe_intervals, format_number
+from acceptability.models.kinds import complete_model_spec
+from acceptability.report.display_names import NumberFormat, name_group
+from acceptability.report.terminal import describe_intervals
+from acceptability.report.text_table import make_table
 from acceptability.store.runs import RunInputs
 from acceptability.suites.targets import count_exclusions
 from acceptability.types import Result
 
 
+@with_display
 def command(
     suite: SuiteArgument,
-    model: Annotated[str, typer.Option("--model", "-m", help="A language model: KIND:PATH(option=value), or a name.")],
+    model: RequiredModelOption,
     by: ByOption = None,
     side: Annotated[
         str,
@@ -71,8 +79,11 @@ def command(
     marks: MarksOption = None,
     unit: UnitOption = None,
     as_json: JsonOption = False,
+    *,
+    display: Display,
 ) -> None:
     """Compare the surprisals of the words in which contrasting sentences differ: directionality and repulsion."""
+    model = complete_model_spec(model)
     bootstrap, runner = make_bootstrap(resamples, resample_by, seed), load_cli_engine(engine, address)
     loaded = load_cli_suite(suite, columns, marks, unit)
     with show_progress() as progress:
@@ -90,56 +101,59 @@ def command(
     if as_json:
         print_json(evaluation.to_dict())
     else:
-        _print_tables(evaluation)
-        for line in (*evaluation.ungrouped_notes, evaluation.signature):
-            print_message(line)
+        _print_tables(evaluation, display.style)
+        print_notes(evaluation.ungrouped_notes)
+        print_signatures([evaluation.signature], display)
     inputs = RunInputs([make_suite_input(loaded, suite, columns, marks)], [model])
     record_run("contrasts", evaluation.rows(), [evaluation.signature], list(evaluation.target.rows()), inputs)
 
 
-def _print_tables(evaluation: ContrastEvaluation) -> None:
+def _print_tables(evaluation: ContrastEvaluation, style: NumberFormat) -> None:
     """Print the groups, the table of accuracy by repulsion, and the contrasts that were left out."""
     target, groups = evaluation.target, (*evaluation.edit_groups, *evaluation.tag_groups)
     header = ["group", "n", "directionality", "repulsion", "better (bits)", "worse (bits)", "class"]
-    print_rows(header, [_make_group_row(group) for group in groups])
+    tables = [make_table(header, [_make_group_row(group, style) for group in groups])]
     # Without a tag, the kinds of edits are counted instead, without the group "all" that contains them.
     classified = evaluation.tag_groups or evaluation.edit_groups[1:]
-    print_rows(["accuracy", *(f"repulsion {grade}" for grade in GRADES)], _make_class_grid(classified))
+    tables.append(make_table(["accuracy", *(f"repulsion {grade}" for grade in GRADES)], _make_class_grid(classified)))
     reasons = count_exclusions(target.exclusions)
     if reasons:
         # Reversed, so that the first contrast with a reason is the one that stays in the dict.
         examples = {exclusion.reason: exclusion.contrast for exclusion in reversed(target.exclusions)}
-        rows = [
-            {"left out": reason, "contrasts": count, "the first": examples[reason]} for reason, count in reasons.items()
-        ]
-        print_rows(["left out", "contrasts", "the first"], rows)
+        rows = [[reason, count, examples[reason]] for reason, count in reasons.items()]
+        tables.append(make_table(["left out", "contrasts", "the first"], rows))
+    print_table(*tables)
     # Of the group of all contrasts; smaller groups have the same kind of interval, or a note.
     overall = {"directionality": groups[0].directionality, "repulsion": groups[0].repulsion}
-    for line in describe_intervals({result.signature: name for name, result in overall.items()}):
-        print_message(line)
     # The first notes are the reasons, which are in the table.
-    for note in target.notes()[len(reasons) :]:
-        print_message(note)
+    print_notes(
+        [
+            *describe_intervals({result.signature: name for name, result in overall.items()}),
+            *target.notes()[len(reasons) :],
+        ]
+    )
 
 
-def _make_group_row(group: ContrastGroup) -> Mapping[str, object]:
-    return {
-        "group": group.name,
-        "n": group.directionality.n,
-        "directionality": _format_result(group.directionality),
-        "repulsion": _format_result(group.repulsion),
-        "better (bits)": f"{group.better_surprisal_bits:.2f}",
-        "worse (bits)": f"{group.worse_surprisal_bits:.2f}",
-        "class": group.interaction_class,
-    }
+def _make_group_row(group: ContrastGroup, style: NumberFormat) -> list[object]:
+    return [
+        group.name if group.name.startswith("edit=") else name_group(group.name),
+        group.directionality.n,
+        _format_result(group.directionality, style),
+        _format_result(group.repulsion, style),
+        f"{group.better_surprisal_bits:.2f}",
+        f"{group.worse_surprisal_bits:.2f}",
+        group.interaction_class,
+    ]
 
 
-def _format_result(result: Result) -> str:
-    value = format_number(result.value)
-    return value if result.low is None or result.high is None else f"{value} [{result.low:.2f}, {result.high:.2f}]"
+def _format_result(result: Result, style: NumberFormat) -> str:
+    # On two lines, so that the classes have room beside it.
+    row_style = style.of_measure(result.measure)
+    interval = row_style.interval(result.low, result.high)
+    return row_style.number(result.value) + (f"\n{interval}" if interval != "–" else "")
 
 
-def _make_class_grid(groups: Sequence[ContrastGroup]) -> list[Mapping[str, object]]:
+def _make_class_grid(groups: Sequence[ContrastGroup]) -> list[list[str]]:
     """Return the table of accuracy by repulsion: each class, with the number of groups in it."""
     classes = [group.interaction_class for group in groups]
 
@@ -147,7 +161,4 @@ def _make_class_grid(groups: Sequence[ContrastGroup]) -> list[Mapping[str, objec
         name = LEARNING_CLASSES[accuracy, repulsion]
         return f"{name}: {classes.count(name)}"
 
-    return [
-        {"accuracy": accuracy} | {f"repulsion {grade}": format_class(accuracy, grade) for grade in GRADES}
-        for accuracy in GRADES
-    ]
+    return [[accuracy, *(format_class(accuracy, grade) for grade in GRADES)] for accuracy in GRADES]

@@ -9,12 +9,16 @@ import typer
 
 from acceptability.api.evaluation import evaluate
 from acceptability.cli.console import (
+    Display,
     JsonOption,
     print_json,
     print_message,
+    print_notes,
+    print_signatures,
     print_table,
     record_run,
     show_progress,
+    with_display,
 )
 from acceptability.cli.report import write_run_report
 from acceptability.models import list_named_models
@@ -30,15 +34,18 @@ _LEAD = (
 )
 
 
+@with_display
 def command(
-    page: Annotated[Path, typer.Option("--page", help="The HTML file for the report.")] = Path(
+    report: Annotated[Path, typer.Option("--report", help="The HTML file for the report.")] = Path(
         "acceptability-demo.html"
     ),
     as_json: JsonOption = False,
+    *,
+    display: Display,
 ) -> None:
     """Evaluate the installed models on minimal pairs, offline: tables with intervals, and a report."""
     # A page that cannot be written must be reported before the models run.
-    check_writable(page)
+    check_writable(report)
     suite = load_suite("starter")
     print_message(
         f"suite: starter, {len(suite.contrasts)} minimal pairs and {len(suite.sentences)} sentences of English"
@@ -52,7 +59,7 @@ def command(
     # The list of models starts with the best; the tables end with it.
     names = [model.name for model in reversed(installed)]
     with show_progress() as progress:
-        results = evaluate(suite, names, measures=_MEASURES, by="phenomenon", progress=progress)
+        results = evaluate(suite, names, measure=_MEASURES, by="phenomenon", progress=progress)
     overall = [result for result in results if result.group is None]
     pairs = [result for result in results if result.measure == _MEASURES[0] and result.group]
     # Results come model by model; in the table, the models of one phenomenon stand below each other.
@@ -61,11 +68,13 @@ def command(
     if as_json:
         print_json([result.row() for result in results])
     else:
-        print_table(build_group_table(by_phenomenon, title="Pair accuracy by phenomenon, with 95 % intervals"))
-        print_table(build_result_table(overall, title="All sentences"))
-        for note in collect_footnotes(overall):
-            print_message(note)
+        print_table(
+            build_group_table(by_phenomenon, "Pair accuracy by phenomenon, with 95 % intervals", display.style),
+            build_result_table(overall, "All sentences", display.style),
+        )
+        print_notes(collect_footnotes(overall))
+        print_signatures((result.signature for result in overall), display)
     signatures = [result.signature for result in results]
     inputs = RunInputs([SuiteInput(suite, "starter")], names)
     run = record_run("demo", [result.row() for result in results], signatures, collect_unit_rows(results), inputs)
-    write_run_report(page, run, [suite], title="How well do these models know English?", lead=_LEAD)
+    write_run_report(report, run, [suite], title="How well do these models know English?", lead=_LEAD)

@@ -10,12 +10,14 @@ import typer
 from acceptability.api.comparison import ScoreSources, collect_scores
 from acceptability.api.evaluation import resolve_measures
 from acceptability.api.significance.equivalence import ModelEquivalence, equivalence
-from acceptability.cli.compare import OptionalModelsOption, ScoreColumnsOption, ScoreFilesOption
+from acceptability.cli.compare import ScoreColumnsOption, ScoreFilesOption
 from acceptability.cli.console import (
     AddressOption,
+    Display,
     EngineOption,
     JsonOption,
     MeasuresOption,
+    OptionalModelsOption,
     PartialOption,
     ReductionsOption,
     RegionOption,
@@ -26,23 +28,28 @@ from acceptability.cli.console import (
     SuiteColumnsOption,
     UnitOption,
     WhereOption,
+    complete_model_specs,
     load_cli_engine,
     load_cli_suite,
     make_bootstrap,
     make_suite_input,
     print_json,
-    print_message,
+    print_notes,
+    print_signatures,
     print_table,
     read_columns,
     read_where,
     record_run,
     show_progress,
+    with_display,
 )
+from acceptability.report.display_names import name_measure
 from acceptability.report.terminal import build_equivalence_table, describe_test
 from acceptability.stats.effects.equivalence_tests import check_margin
 from acceptability.store.runs import RunInputs
 
 
+@with_display
 def command(
     suite: SuiteArgument,
     margin: Annotated[
@@ -68,16 +75,19 @@ def command(
     engine: EngineOption = "local",
     address: AddressOption = None,
     as_json: JsonOption = False,
+    *,
+    display: Display,
 ) -> None:
     """Test whether the first model is equivalent to each of the others, up to a margin (TOST)."""
     check_margin(margin, alpha)
+    model = complete_model_specs(model)
     bootstrap = make_bootstrap(resamples, resample_by, seed)
     tags = read_where(where)
     whole = load_cli_suite(suite, columns, unit=unit)
     loaded = whole.filter(**tags)
     measures = resolve_measures(loaded, measure or (), by=None, bootstrap=bootstrap)
     sources = ScoreSources(
-        model or (), reduce or (), scores or (), [read_columns(text) for text in score_columns or ()], region,
+        model, reduce or (), scores or (), [read_columns(text) for text in score_columns or ()], region,
         load_cli_engine(engine, address), partial, tags,
     )  # fmt: skip
     with show_progress() as progress:
@@ -87,16 +97,18 @@ def command(
     if as_json:
         print_json(rows)
     else:
-        _print_tests(tests)
-    inputs = RunInputs([make_suite_input(whole, suite, columns)], model or (), sources.files, sources.columns)
+        _print_tests(tests, display)
+    inputs = RunInputs([make_suite_input(whole, suite, columns)], model, sources.files, sources.columns)
     record_run("equivalence", rows, [test.signature for test in tests], inputs=inputs)
 
 
-def _print_tests(tests: Sequence[ModelEquivalence]) -> None:
-    print_table(build_equivalence_table(tests))
-    lines = [f"{test.measure}: {test.reason}" for test in tests if test.reason]
-    lines += [f"{test.measure}: {describe_test(test)}" for test in tests if test.method]
-    lines += [f"{test.measure}: {note}" for test in tests for note in test.notes]
-    lines += [test.signature for test in tests]
-    for line in dict.fromkeys(lines):
-        print_message(line)
+def _print_tests(tests: Sequence[ModelEquivalence], display: Display) -> None:
+    print_table(build_equivalence_table(tests, display.style))
+    lines = [f"{name_measure(test.measure)}: {test.reason}" for test in tests if test.reason]
+    lines += [f"{name_measure(test.measure)}: {describe_test(test)}" for test in tests if test.method]
+    # What holds for all of them is said once.
+    shared = [note for note in tests[0].notes if all(note in test.notes for test in tests)]
+    lines += shared
+    lines += [f"{name_measure(test.measure)}: {note}" for test in tests for note in test.notes if note not in shared]
+    print_notes(lines)
+    print_signatures((test.signature for test in tests), display)

@@ -24,6 +24,7 @@ from acceptability.cli.console import AllowOption, JsonOption, print_data, print
 from acceptability.errors import SpecError
 from acceptability.generate import generate_paradigms, is_paradigm_file, list_titles
 from acceptability.generate.generator import check_output_path, write_sentences
+from acceptability.models.kinds import complete_model_spec
 
 _REAL_FAKE = "Real sentences, and fakes that are sampled from a model or permuted"
 
@@ -44,10 +45,12 @@ def command(
             help="For real-fake: text, one sentence per line, as a file (.gz, .xz, .zst) or a folder. Repeatable.",
         ),
     ] = None,
-    lm: Annotated[
+    model: Annotated[
         str | None,
         typer.Option(
-            "--lm", help="For real-fake: the language model that half of the fakes are sampled from. Default: none."
+            "--model",
+            "-m",
+            help="For real-fake: the language model that samples half of the fakes. Default: none.",
         ),
     ] = None,
     count: Annotated[
@@ -74,6 +77,7 @@ def command(
     check_output_path(out, force=force)
     # Filled by the generator while its sentences are written, and complete only after that.
     tally: Counter[str] = Counter()
+    lm = complete_model_spec(model) if model else None
     options = {
         "corpus": corpus, "lm": lm, "count": count, "seed": seed, "lower": lower, "paper_counts": paper_counts,
         "allow": allow,

@@ -6,8 +6,9 @@ from importlib import import_module
 from inspect import signature
 
 from acceptability import registry
-from acceptability.cli.console import JsonOption, print_json, print_message, print_registered, print_rows
+from acceptability.cli.console import JsonOption, print_json, print_message, print_registered, print_rows, print_table
 from acceptability.models import list_named_models
+from acceptability.report.text_table import make_table
 from acceptability.store.runs import list_saved_runs
 
 
@@ -42,8 +43,12 @@ def models_command(as_json: JsonOption = False) -> None:
     if as_json:
         print_json({"kinds": kinds, "named": named_models})
         return
-    print_rows(["kind", "options", "what it is"], kinds)
-    print_rows(["name", "installed", "licence", "what it is"], named_models)
+    names, header = ["kind", "options", "what it is"], ["name", "installed", "licence", "what it is"]
+    shown = [row | {"installed": "yes" if row["installed"] else "no"} for row in named_models]
+    print_table(
+        make_table(names, [[row[name] for name in names] for row in kinds], unbroken=["kind"]),
+        make_table(header, [[row[name] for name in header] for row in shown], unbroken=["name"]),
+    )
     for row in named_models:
         if not row["installed"]:
             print_message(f"for {row['name']}: {row['install']}")
@@ -58,7 +63,9 @@ def _describe_kind(name: str) -> dict[str, object]:
         if parameter.default is not parameter.empty
     ]
     # Openers are named alike, and it is their module that describes the kind of model.
-    first_line = str(import_module(opener.__module__).__doc__).strip().splitlines()[0]
+    named_model = list_named_models().get(name)
+    module_doc = str(import_module(opener.__module__).__doc__).strip()
+    first_line = named_model.about if named_model else module_doc.splitlines()[0]
     return {"kind": name, "options": ", ".join(options), "what it is": first_line}
 
 
@@ -79,7 +86,9 @@ def runs_command(as_json: JsonOption = False) -> None:
     if as_json:
         print_json(rows)
     else:
-        print_rows(["id", "made", "results", "arguments"], rows)
+        # To the minute; the id has the seconds.
+        shown = [row | {"made": f"{row['made']:.16}".replace("T", " ")} for row in rows]
+        print_rows(["id", "made", "results", "arguments"], shown)
     # A damaged run must not hide the others.
     for problem in problems:
         print_message(problem)

@@ -9,6 +9,7 @@ import typer
 
 from acceptability.cli.console import (
     ByOption,
+    Display,
     JsonOption,
     MarksOption,
     ModelsOption,
@@ -17,21 +18,27 @@ from acceptability.cli.console import (
     SeedOption,
     SuiteColumnsOption,
     UnitOption,
+    complete_model_specs,
     load_cli_suite,
     make_bootstrap,
     make_suite_input,
     print_json,
-    print_message,
-    print_rows,
+    print_notes,
+    print_signatures,
+    print_table,
     record_run,
     show_progress,
+    with_display,
 )
 from acceptability.cli.probe import CsvOption, FactorsOption, LimitOption
 from acceptability.papers.npi.five_methods import MethodCell, plan_methods, run_five_methods
+from acceptability.report.display_names import NumberFormat, name_groups
+from acceptability.report.text_table import make_table
 from acceptability.store.runs import RunInputs
 from acceptability.text.io import check_rows_file, write_spreadsheet
 
 
+@with_display
 def command(
     suite: Annotated[
         str, typer.Argument(help="A suite of the catalog, or a file, with labels and with items or contrasts.")
@@ -56,11 +63,14 @@ def command(
     unit: UnitOption = None,
     csv: CsvOption = None,
     as_json: JsonOption = False,
+    *,
+    display: Display,
 ) -> None:
     """Evaluate models by five methods: Boolean, absolute pair, gradient pair, cloze, and feature probing."""
     # A file that cannot be written must be reported before the models run.
     if csv:
         check_rows_file(csv)
+    model = complete_model_specs(model)
     loaded = load_cli_suite(suite, columns, marks, unit)
     others = {name: load_cli_suite(name) for name in (cloze, probe_on) if name}
     plan = plan_methods(
@@ -82,41 +92,42 @@ def command(
     if as_json:
         print_json(rows)
     else:
-        _print_cells(cells)
+        _print_cells(cells, display)
     given = [make_suite_input(loaded, suite, columns, marks)]
     given += [make_suite_input(other, name) for name, other in others.items()]
     signatures = [cell.signature for cell in cells if cell.signature]
     record_run("methods", rows, signatures, inputs=RunInputs(given, model))
 
 
-def _print_cells(cells: Sequence[MethodCell]) -> None:
+def _print_cells(cells: Sequence[MethodCell], display: Display) -> None:
     """Print a table with a row per model and group and a column per method, and the notes below it."""
     cell_of = {(cell.model, cell.group, cell.method): cell for cell in cells}
     models, groups, methods = (list(dict.fromkeys(names)) for names in zip(*cell_of, strict=True))
+    # Stable: the mean over groups comes last, the groups stay in their order.
+    groups = sorted(groups, key=lambda name: name.startswith("macro("))
+    names = name_groups([None if group == "all" else group for group in groups])
     rows = [
-        {"model": model, "group": group}
-        | {method: _format_cell(cell_of.get((model, group, method))) for method in methods}
+        [model, name, *(_format_cell(cell_of.get((model, group, method)), display.style) for method in methods)]
         for model in models
-        # Stable: the mean over groups comes last, the groups stay in their order.
-        for group in sorted(groups, key=lambda name: name.startswith("macro("))
+        for group, name in zip(groups, names, strict=True)
     ]
-    print_rows(["model", "group", *methods], rows)
-    for line in dict.fromkeys(_iter_notes(cells)):
-        print_message(line)
+    print_table(make_table(["model", "group", *methods], rows, keys=2, is_pivot=True))
+    print_notes(_iter_notes(cells))
+    print_signatures((cell.signature for cell in cells if cell.signature and cell.group == "all"), display)
 
 
-def _format_cell(cell: MethodCell | None) -> str:
-    """Return a value with its interval and number of rows, or the reason why the method does not apply."""
-    if cell is None:
+def _format_cell(cell: MethodCell | None, style: NumberFormat) -> str:
+    """Return a value with its interval and number of rows; a dash if the method does not apply, for which see below."""
+    if cell is None or cell.value is None:
         return "–"
-    # With the reason in the cell, since it differs from method to method.
-    if cell.value is None:
-        return f"– {cell.reason}"
-    bounds = "" if cell.low is None or cell.high is None else f" [{cell.low:.2f}, {cell.high:.2f}]"
-    return "\n".join(filter(None, (f"{cell.value:.3f}{bounds} n {cell.n}", cell.beside)))
+    decimals = NumberFormat(style.digits)
+    interval = decimals.interval(cell.low, cell.high)
+    lines = decimals.number(cell.value), "" if interval == "–" else interval, f"n {cell.n:,}", cell.beside
+    return "\n".join(filter(None, lines))
 
 
 def _iter_notes(cells: Sequence[MethodCell]) -> Iterator[str]:
     for cell in cells:
+        if cell.value is None and cell.reason:
+            yield f"{cell.method}, {cell.model}: {cell.reason}"
         yield from (f"{cell.method}: {note}" for note in cell.notes)
-    yield from (cell.signature for cell in cells if cell.signature and cell.group == "all")

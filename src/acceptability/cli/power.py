@@ -18,13 +18,24 @@ from acceptability.api.significance.planning import (
     estimate_from_run,
     power,
 )
-from acceptability.cli.console import JsonOption, print_json, print_message, print_rows, record_run
+from acceptability.cli.console import (
+    Display,
+    JsonOption,
+    print_json,
+    print_notes,
+    print_signatures,
+    print_table,
+    record_run,
+    with_display,
+)
+from acceptability.report.text_table import make_table
 from acceptability.stats.effects.power import ComparisonDesign, VarianceComponents
 from acceptability.stats.effects.power import Progress as ProgressFunction
 
 _DEFAULT_SDS = VarianceComponents()
 
 
+@with_display
 def command(
     items: Annotated[int, typer.Option("--items", help="The number of items (contrasts) in each paradigm.")] = 50,
     paradigms: Annotated[int, typer.Option("--paradigms", help="The number of paradigms.")] = 1,
@@ -76,6 +87,8 @@ def command(
     simulations: Annotated[int, typer.Option("--simulations", help="The number of studies to simulate.")] = 2000,
     seed: Annotated[int, typer.Option("--seed", help="The seed of the simulation.")] = 0,
     as_json: JsonOption = False,
+    *,
+    display: Display,
 ) -> None:
     """Estimate the power of a comparison of models by simulation, or the number of items that it takes."""
     notes, components = [], _DEFAULT_SDS
@@ -97,27 +110,28 @@ def command(
     if as_json:
         print_json(result.row())
     else:
-        _print_result(result, notes)
+        _print_result(result, notes, display)
     record_run("power", [result.row()], [result.signature])
 
 
-def _print_result(result: PowerRow, notes: list[str]) -> None:
+def _print_result(result: PowerRow, notes: list[str], display: Display) -> None:
     design, estimate = result.estimate.design, result.estimate
     numbers = ["items", "paradigms", "seeds"]
     header = [*numbers, "accuracy", "difference", "power", "95 % interval"]
-    cells: dict[str, object] = {name: getattr(design, name) for name in numbers}
-    cells |= {"accuracy": f"{design.accuracy:.3f}", "difference": f"{design.difference:.3f}"}
-    cells |= {"power": f"{estimate.power:.3f}", "95 % interval": f"{estimate.low:.3f} … {estimate.high:.3f}"}
-    print_rows(header, [cells])
+    style = display.style
+    cells = [*(getattr(design, name) for name in numbers), style.number(design.accuracy)]
+    cells += [style.number(design.difference), style.number(estimate.power)]
+    print_table(make_table(header, [[*cells, style.interval(estimate.low, estimate.high)]]))
+    lines = []
     if result.plan:
         tried = ", ".join(f"{count:,}: {value:.3f}" for count, value in result.plan.tried)
-        print_message(f"the fewest {result.plan.planned} with a power of {result.plan.target:g}; tried: {tried}")
+        lines.append(f"the fewest {result.plan.planned} with a power of {result.plan.target:g}; tried: {tried}")
     if design.models > 2:
-        print_message(f"{design.models} models in all pairs; the power is that of one pair")
+        lines.append(f"{design.models} models in all pairs; the power is that of one pair")
     kind = "power" if design.difference else "false alarms (the difference is 0)"
-    print_message(f"{kind} of a {design.test}; {estimate.simulations:,} simulated studies; interval: {INTERVAL}")
-    for line in (*notes, describe_components(design.components), _describe_fixed(design), result.signature):
-        print_message(line)
+    lines.append(f"{kind} of a {design.test}; {estimate.simulations:,} simulated studies; interval: {INTERVAL}")
+    print_notes([*lines, *notes, describe_components(design.components), _describe_fixed(design)])
+    print_signatures([result.signature], display)
 
 
 def _describe_fixed(design: ComparisonDesign) -> str:

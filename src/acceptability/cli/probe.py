@@ -9,21 +9,26 @@ from typing import Annotated
 import typer
 
 from acceptability.cli.console import (
+    Display,
     JsonOption,
     MarksOption,
     ResamplesOption,
     SuiteColumnsOption,
+    complete_model_specs,
     load_cli_suite,
     make_suite_input,
     print_json,
-    print_message,
-    print_rows,
+    print_notes,
+    print_signatures,
+    print_table,
     record_run,
     show_progress,
+    with_display,
 )
 from acceptability.errors import SpecError
 from acceptability.probing import MAJORITY, ProbeScore, probe_encoders
-from acceptability.report.terminal import format_number
+from acceptability.report.display_names import NumberFormat
+from acceptability.report.text_table import make_table
 from acceptability.store.runs import RunInputs
 from acceptability.text.io import check_rows_file, write_spreadsheet
 
@@ -38,6 +43,7 @@ FactorsOption = Annotated[
 CsvOption = Annotated[Path | None, typer.Option("--csv", help="Also write the rows to this file.")]
 
 
+@with_display
 def command(
     suite: Annotated[str, typer.Argument(help="A suite of the catalog, or a file, whose tags are factors.")],
     model: Annotated[
@@ -75,16 +81,19 @@ def command(
     marks: MarksOption = None,
     csv: CsvOption = None,
     as_json: JsonOption = False,
+    *,
+    display: Display,
 ) -> None:
     """Probe encoders for the factors of a suite: linear classifiers on each layer, with control tasks and baselines."""
     # A file that cannot be written must be reported before the encoders run.
     if csv:
         check_rows_file(csv)
+    model = complete_model_specs(model)
     loaded, layer_numbers = load_cli_suite(suite, columns, marks), _parse_layers(layers)
     with show_progress() as progress:
         scores = probe_encoders(
             loaded,
-            model or (),
+            model,
             baselines=baselines,
             factors=factor or (),
             by=by,
@@ -103,8 +112,8 @@ def command(
     if as_json:
         print_json(rows)
     else:
-        _print_scores(scores)
-    inputs = RunInputs([make_suite_input(loaded, suite, columns, marks)], model or ())
+        _print_scores(scores, display)
+    inputs = RunInputs([make_suite_input(loaded, suite, columns, marks)], model)
     record_run("probe", rows, [probe_score.signature for probe_score in scores], inputs=inputs)
 
 
@@ -118,41 +127,35 @@ def _parse_layers(text: str) -> list[int] | None:
         raise SpecError(f"--layers {text!r}: expected all, or numbers such as 0,6,-1") from error
 
 
-def _print_scores(scores: Sequence[ProbeScore]) -> None:
-    header = ["encoder", "layer", "factor", "group", "trained"]
-    header += ["MCC", "accuracy", "control", "selectivity", "train", "test"]
+def _print_scores(scores: Sequence[ProbeScore], display: Display) -> None:
     # A column with the same value in every row is left out, so that the table fits a terminal.
-    shared = [name for name in ("group", "trained") if len({getattr(probe_score, name) for probe_score in scores}) == 1]
-    print_rows([name for name in header if name not in shared], [_make_row(probe_score) for probe_score in scores])
-    for line in dict.fromkeys(_iter_notes(scores)):
-        print_message(line)
+    names = ["encoder", "layer", "factor", "group", "trained"]
+    varying = [name for name in ("group", "trained") if len({getattr(score, name) for score in scores}) > 1]
+    keys = [name for name in names if name not in ("group", "trained") or name in varying]
+    header = [*keys, "MCC", "accuracy", "control", "selectivity", "train", "test"]
+    rows = [[*(getattr(score, name) for name in keys), *_list_numbers(score, display.style)] for score in scores]
+    print_table(make_table(header, rows, keys=len(keys)))
+    print_notes(_iter_notes(scores))
+    print_signatures([scores[-1].signature], display)
 
 
-def _make_row(probe_score: ProbeScore) -> dict[str, object]:
-    bounds = (
-        ""
-        if probe_score.low is None or probe_score.high is None
-        else f" [{probe_score.low:.2f}, {probe_score.high:.2f}]"
-    )
-    return {
-        "encoder": probe_score.encoder,
-        "layer": probe_score.layer,
-        "factor": probe_score.factor,
-        "group": probe_score.group,
-        "trained": probe_score.trained,
-        "MCC": format_number(probe_score.mcc) + bounds if probe_score.mcc is not None else str(probe_score.reason),
-        "accuracy": format_number(probe_score.accuracy),
-        "control": format_number(probe_score.control),
-        "selectivity": format_number(probe_score.selectivity),
-        "train": probe_score.train,
-        "test": probe_score.test,
-    }
+def _list_numbers(score: ProbeScore, style: NumberFormat) -> list[object]:
+    decimals = NumberFormat(style.digits)
+    interval = decimals.interval(score.low, score.high)
+    return [
+        decimals.number(score.mcc) + ("" if interval == "–" else f"\n{interval}"),
+        *(style.number(share) for share in (score.accuracy, score.control)),
+        style.signed(score.selectivity),
+        score.train,
+        score.test,
+    ]
 
 
 def _iter_notes(scores: Sequence[ProbeScore]) -> Iterator[str]:
     for probe_score in scores:
+        if probe_score.mcc is None:
+            yield f"{probe_score.encoder}, {probe_score.factor}: {probe_score.reason}"
         yield from probe_score.notes
     if any(probe_score.encoder == MAJORITY for probe_score in scores):
         yield "majority always predicts the most frequent value: its MCC is 0 by definition"
     yield "MCC of predicted and true values; control: the same for a random property of the same words"
-    yield scores[-1].signature

@@ -16,23 +16,30 @@ from acceptability.api.rating_tables import (
     build_rating_tables,
 )
 from acceptability.cli.console import (
+    Display,
     JsonOption,
     PartialOption,
     WhereOption,
     print_json,
     print_message,
-    print_rows,
+    print_notes,
+    print_signatures,
+    print_table,
     read_columns,
     read_where,
     record_run,
+    with_display,
 )
 from acceptability.errors import SpecError
+from acceptability.report.display_names import NumberFormat
+from acceptability.report.text_table import TextTable, make_table
 from acceptability.store.runs import RunInputs, SuiteInput
 from acceptability.suites import load_suite
 from acceptability.suites.tables import is_table_file
 from acceptability.text.io import check_rows_file, write_rows
 
 
+@with_display
 def command(
     file: Annotated[
         str, typer.Argument(help="A CSV, TSV, JSONL or Parquet file of responses, or a suite with responses.")
@@ -94,9 +101,12 @@ def command(
     partial: PartialOption = False,
     where: WhereOption = None,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Write the ratings to this .csv, .tsv or .jsonl file, as a suite.")
+        Path | None,
+        typer.Option("--out", "-o", help="Write the ratings, as a suite: .csv, .tsv or .jsonl."),
     ] = None,
     as_json: JsonOption = False,
+    *,
+    display: Display,
 ) -> None:
     """Turn responses into ratings: means with intervals, reliability, and agreement with labels."""
     if out:
@@ -116,7 +126,7 @@ def command(
             or min_catch
         ):
             raise SpecError("--kind choice takes --columns, --out and --json; the other options are for ratings")
-        _print_choices(file, columns, out, as_json)
+        _print_choices(file, columns, out, as_json, display)
         return
     if (score_columns or partial or where) and not scores:
         raise SpecError("--score-columns, --partial and --where are for comparing model scores: add --scores")
@@ -128,14 +138,14 @@ def command(
     )
     loaded = load_suite(suite) if suite else None
     tables = build_rating_tables(file, options, suite=loaded, scores=score_file)
-    _print_tables(tables, out, as_json, left_out=tables.left_out)
+    _print_tables(tables, out, as_json, display, left_out=tables.left_out)
     given = [SuiteInput(loaded, suite)] if loaded and suite else []
     _record(tables, file, given, columns=[options.columns], scores=scores)
 
 
-def _print_choices(file: str, columns: str | None, out: Path | None, as_json: bool) -> None:
+def _print_choices(file: str, columns: str | None, out: Path | None, as_json: bool, display: Display) -> None:
     tables = build_choice_tables(file, read_columns(columns))
-    _print_tables(tables, out, as_json)
+    _print_tables(tables, out, as_json, display)
     _record(tables, file, [], columns=[read_columns(columns)])
 
 
@@ -152,7 +162,7 @@ def _record(
     record_run("ratings", tables.rows(), [tables.signature], inputs=RunInputs(suites, files=files, columns=columns))
 
 
-def _print_tables(rated: RatingTables, out: Path | None, as_json: bool, **more: object) -> None:
+def _print_tables(rated: RatingTables, out: Path | None, as_json: bool, display: Display, **more: object) -> None:
     """Write the first table to a file, if one is given, and print the others.
 
     Args:
@@ -167,14 +177,26 @@ def _print_tables(rated: RatingTables, out: Path | None, as_json: bool, **more: 
     if as_json:
         print_json({**tables, **more, "notes": list(rated.notes), "signature": rated.signature})
         return
-    for name, rows in tables.items():
-        # What was written to a file need not fill the terminal.
-        if rows and not (out and name == first):
-            names = list(dict.fromkeys(column for row in rows for column in row))
-            print_rows(names, [{column: _format_cell(row.get(column)) for column in names} for row in rows])
-    for line in (*rated.notes, rated.signature):
-        print_message(line)
+    style = NumberFormat(display.style.digits)
+    # What was written to a file need not fill the terminal.
+    shown = {name: rows for name, rows in tables.items() if rows and not (out and name == first)}
+    print_table(*(_build_table(name, rows, style) for name, rows in shown.items()))
+    print_notes(rated.notes)
+    print_signatures([rated.signature], display)
 
 
-def _format_cell(cell: object) -> object:
-    return f"{cell:.4f}" if isinstance(cell, float) else cell
+def _build_table(title: str, rows: Sequence[Mapping[str, object]], style: NumberFormat) -> TextTable:
+    """Return rows as a table, with an interval in one column."""
+    names = list(dict.fromkeys(column for row in rows for column in row))
+    with_interval = {"low", "high"} <= set(names)
+    header = [("95 % interval" if name == "low" else name) for name in names if not (with_interval and name == "high")]
+
+    def format_cell(row: Mapping[str, object], name: str) -> object:
+        if name == "95 % interval":
+            low, high = row.get("low"), row.get("high")
+            return style.interval(low, high) if isinstance(low, float) and isinstance(high, float) else ""
+        cell = row.get(name)
+        return style.number(cell) if isinstance(cell, float) else cell
+
+    cells = [[format_cell(row, name) for name in header] for row in rows]
+    return make_table([name.replace("_", " ") for name in header], cells, title)

@@ -20,23 +20,29 @@ from acceptability.api.reproduction import (
 )
 from acceptability.cli.console import (
     AddressOption,
+    Display,
     EngineOption,
     JsonOption,
+    complete_model_specs,
     load_cli_engine,
     print_json,
-    print_message,
+    print_notes,
+    print_signatures,
     print_table,
     read_columns,
     show_progress,
+    with_display,
 )
 from acceptability.errors import SpecError
-from acceptability.report.terminal import add_row, format_interval, format_number, make_titled_table
+from acceptability.report.display_names import NumberFormat, name_group, name_measure
+from acceptability.report.text_table import make_table
 from acceptability.specs import parse_signature, shorten_signature
 
 # Exit code 2 is left to command-line errors. With several results, the first status in this order that occurs decides.
 _EXIT_CODES = {"missing": 1, DIFFERENT: 3, COMPUTED: 4, UNSUPPORTED: 4}
 
 
+@with_display
 def command(
     signature: Annotated[
         str,
@@ -72,6 +78,8 @@ def command(
     engine: EngineOption = "local",
     address: AddressOption = None,
     as_json: JsonOption = False,
+    *,
+    display: Display,
 ) -> None:
     """Compute a result again from its signature, and say whether the number is the same.
 
@@ -82,7 +90,7 @@ def command(
         reproductions = reproduce(
             signature,
             expected=_read_expected(expect, signature),
-            models=model or (),
+            models=complete_model_specs(model),
             data=data or (),
             columns=read_columns(columns),
             look_in=look_in or (),
@@ -92,7 +100,7 @@ def command(
     if as_json:
         print_json([reproduction.row() for reproduction in reproductions])
     else:
-        _print_reproductions(reproductions)
+        _print_reproductions(reproductions, display)
     statuses = {reproduction.status for reproduction in reproductions}
     code = next((code for status, code in _EXIT_CODES.items() if status in statuses), 0)
     if code:
@@ -123,45 +131,37 @@ def _has_signature(row: dict[str, object], text: str) -> bool:
     return text in (signature, shorten_signature(signature))
 
 
-def _print_reproductions(reproductions: Sequence[Reproduction]) -> None:
-    table = make_titled_table(None)
-    table.add_column("short form", no_wrap=True)
-    table.add_column("what", overflow="fold")
-    # In a narrow terminal, what it is may be folded, numbers must not be.
-    for name in ("again", "95 % interval", "n"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("result", overflow="fold")
-    for reproduction in reproductions:
-        add_row(table, *_list_cells(reproduction))
-    print_table(table)
-    for reproduction in reproductions:
-        for line in reproduction.differences:
-            print_message(f"{shorten_signature(reproduction.signature)}: {line}")
-    for note in dict.fromkeys(note for reproduction in reproductions for note in reproduction.notes):
-        print_message(note)
+def _print_reproductions(reproductions: Sequence[Reproduction], display: Display) -> None:
+    header = ["short form", "what", "again", "95 % interval", "n", "result"]
+    print_table(make_table(header, [_list_cells(one, display.style) for one in reproductions], keys=2))
     counts = Counter(reproduction.status for reproduction in reproductions)
-    print_message(", ".join(f"{count} {status}" for status, count in counts.items()))
+    lines = [f"{shorten_signature(one.signature)}: {line}" for one in reproductions for line in one.differences]
+    lines += [note for reproduction in reproductions for note in reproduction.notes]
+    lines.append(", ".join(f"{count} {status}" for status, count in counts.items()))
     if counts[COMPUTED]:
-        print_message("nothing to compare with: no saved run has this signature. Give the number: --expect NUMBER")
+        lines.append("nothing to compare with: no saved run has this signature. Give the number: --expect NUMBER")
+    print_notes(lines)
+    print_signatures((reproduction.signature for reproduction in reproductions), display)
 
 
-def _list_cells(reproduction: Reproduction) -> list[str]:
+def _list_cells(reproduction: Reproduction, style: NumberFormat) -> list[str]:
     """Return the cells of a reproduction; of several rows, only their number."""
     fields = parse_signature(reproduction.signature)
-    what = " ".join(filter(None, (fields["measure"], fields.get("group"), fields.get("table"))))
-    rows = reproduction.rows
+    group = fields.get("group")
+    parts = name_measure(fields["measure"]), name_group(group) if group else "", fields.get("table")
+    rows, row_style = reproduction.rows, style.of_measure(fields["measure"])
     if len(rows) != 1:
         numbers = ["" if not rows else f"{len(rows)} rows", "", fields.get("n", "")]
     else:
         low, high = (rows[0].get(end) for end in ("low", "high"))
-        interval = format_interval(low, high) if isinstance(low, float) and isinstance(high, float) else "–"
-        numbers = [_format_value(find_value(rows[0])[1]), interval, str(rows[0].get("n", ""))]
-    return [shorten_signature(reproduction.signature), what, *numbers, reproduction.status]
+        interval = row_style.interval(low, high) if isinstance(low, float) and isinstance(high, float) else "–"
+        numbers = [_format_value(find_value(rows[0])[1], row_style), interval, str(rows[0].get("n", ""))]
+    return [
+        shorten_signature(reproduction.signature), ", ".join(filter(None, parts)), *numbers, reproduction.status
+    ]  # fmt: skip
 
 
-def _format_value(value: object) -> str:
-    return (
-        str(value)
-        if isinstance(value, str)
-        else format_number(float(value) if isinstance(value, int | float) else None)
-    )
+def _format_value(value: object, style: NumberFormat) -> str:
+    if isinstance(value, str):
+        return value
+    return style.number(float(value) if isinstance(value, int | float) else None)

@@ -12,22 +12,28 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
+from acceptability.cli import fail
 from acceptability.cli.console import (
     AddressOption,
+    Display,
     EngineOption,
     JsonOption,
     ResamplesOption,
-    fail,
     load_cli_engine,
     make_bootstrap,
     print_data,
     print_json,
     print_message,
-    print_rows,
+    print_notes,
+    print_signatures,
+    print_table,
     record_run,
     show_progress,
+    with_display,
 )
 from acceptability.errors import SpecError
+from acceptability.report.display_names import NumberFormat, name_measure
+from acceptability.report.text_table import make_table
 from acceptability.specs import parse_spec
 from acceptability.suites import load_suite
 from acceptability.train.classifiers.random_restarts import (
@@ -44,6 +50,7 @@ from acceptability.train.classifiers.random_restarts import (
 from acceptability.train.recipe import TrainingProgress, TrainingProgressCallback
 
 
+@with_display
 def command(
     kind: Annotated[str, typer.Argument(help="The recipe of a classifier; `acceptability recipes` lists them.")],
     data: Annotated[
@@ -80,6 +87,8 @@ def command(
     ] = "",
     resamples: ResamplesOption = 1000,
     as_json: JsonOption = False,
+    *,
+    display: Display,
 ) -> None:
     """Train a classifier from several seeds: mean (std), best run, chosen run and majority vote on labelled suites.
 
@@ -115,7 +124,7 @@ def command(
         fail(str(problem))
     with show_progress() as progress:
         summaries = summarise_runs(trained, suites, bootstrap=bootstrap, progress=progress)
-    _print_summaries(finished, summaries, as_json)
+    _print_summaries(finished, summaries, as_json, display)
     record_run("restarts", [summary.row() for summary in summaries], [summary.signature for summary in summaries])
     # After the results of the other runs, which are of use although some failed.
     if problem:
@@ -131,7 +140,9 @@ def _describe_runs(runs: Sequence[RestartRun]) -> Iterator[str]:
             yield f"{run.name}: held-out MCC {scores['mcc']:.4f}, accuracy {scores['accuracy']:.4f}"
 
 
-def _print_summaries(runs: Sequence[RestartRun], summaries: Sequence[RestartSuiteSummary], as_json: bool) -> None:
+def _print_summaries(
+    runs: Sequence[RestartRun], summaries: Sequence[RestartSuiteSummary], as_json: bool, display: Display
+) -> None:
     best = select_best_run(runs)
     if as_json:
         print_json(
@@ -143,10 +154,10 @@ def _print_summaries(runs: Sequence[RestartRun], summaries: Sequence[RestartSuit
         )
         return
     if summaries:
-        rows = [_make_summary_row(summary) for summary in summaries]
-        print_rows([*rows[0]], rows)
-        for note in dict.fromkeys(f"{summary.suite}: {note}" for summary in summaries for note in summary.notes):
-            print_message(note)
+        rows = [_make_summary_row(summary, display.style) for summary in summaries]
+        print_table(make_table([*rows[0]], [list(row.values()) for row in rows], keys=2))
+        print_notes(f"{summary.suite}: {note}" for summary in summaries for note in summary.notes)
+        print_signatures((summary.signature for summary in summaries), display)
     else:
         print_data(f"{best.spec}\n")
     print_message(f"chosen by the MCC on held-out sentences: {best.spec}")
@@ -163,17 +174,19 @@ def _make_run_row(run: RestartRun) -> dict[str, object]:
     }
 
 
-def _make_summary_row(summary: RestartSuiteSummary) -> dict[str, object]:
-    std = "" if summary.std is None else f" ({summary.std:.3f})"
-    interval = "" if summary.low is None else f" [{summary.low:.3f}, {summary.high:.3f}]"
+def _make_summary_row(summary: RestartSuiteSummary, style: NumberFormat) -> dict[str, str]:
+    decimals = style.of_measure(summary.measure)
+    std = "" if summary.std is None else f" ({NumberFormat(style.digits).number(summary.std)})"
     return {
         "suite": summary.suite,
-        "measure": summary.measure,
-        "mean (std)": f"{summary.mean:.3f}{std}",
+        "measure": name_measure(summary.measure),
+        "mean (std)": f"{decimals.number(summary.mean)}{std}",
         # The header says on what the best was chosen: a maximum over runs on the reported set itself is too high.
-        f"best of {summary.runs} on this set": f"{summary.max:.3f} (seed {summary.max_seed})",
-        "chosen by held-out MCC": f"{summary.chosen:.3f} (seed {summary.chosen_seed})",
-        f"majority of {summary.runs} [95% interval]": f"{summary.ensemble:.3f}{interval}",
+        f"best of {summary.runs} on this set": f"{decimals.number(summary.max)} (seed {summary.max_seed})",
+        "chosen by held-out MCC": f"{decimals.number(summary.chosen)} (seed {summary.chosen_seed})",
+        f"majority of {summary.runs} [95 % interval]": decimals.with_interval(
+            summary.ensemble, summary.low, summary.high
+        ),
     }
 
 

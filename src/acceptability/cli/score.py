@@ -17,7 +17,9 @@ from acceptability.cli.console import (
     EngineOption,
     JsonOption,
     MarksOption,
+    ModelOption,
     RegionOption,
+    SignaturesOption,
     SuiteArgument,
     SuiteColumnsOption,
     load_cli_engine,
@@ -26,11 +28,14 @@ from acceptability.cli.console import (
     print_data,
     print_json,
     print_message,
+    print_notes,
     record_run,
     show_progress,
+    take_former_model,
 )
 from acceptability.errors import ReportError, SpecError
 from acceptability.models import set_spec_dtype
+from acceptability.models.kinds import complete_model_spec
 from acceptability.store.runs import RunInputs
 from acceptability.text.io import check_writable, write_table
 
@@ -39,12 +44,13 @@ _SUFFIXES = (".csv", ".tsv", ".jsonl")
 
 def command(
     suite: SuiteArgument,
-    model: Annotated[str, typer.Argument(help="A model: KIND:PATH(option=value), or a name.")],
+    former_model: Annotated[str | None, typer.Argument(metavar="MODEL", hidden=True)] = None,
+    model: ModelOption = None,
     reduce: Annotated[
         str | None,
         typer.Option("--reduce", "-r", help="The reduction. Default: lp, or log_odds for a classifier."),
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Write the rows to this .csv, .tsv or .jsonl file.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the rows: .csv, .tsv or .jsonl.")] = None,
     by_token: Annotated[bool, typer.Option("--tokens", help="One row per token instead of one per sentence.")] = False,
     by_word: Annotated[bool, typer.Option("--words", help="One row per word instead of one per sentence.")] = False,
     by_region: Annotated[
@@ -59,9 +65,11 @@ def command(
     address: AddressOption = None,
     columns: SuiteColumnsOption = None,
     marks: MarksOption = None,
+    signatures: SignaturesOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Score every sentence of a suite with a model."""
+    model = complete_model_spec(take_former_model("score", suite, model, former_model))
     if out and as_json:
         raise SpecError("--json prints rows and --out writes them: choose one")
     if out:
@@ -85,8 +93,9 @@ def command(
     with show_progress() as progress:
         scores = score_rows(loaded, model, reduce, per=per, region=region, engine=runner, progress=progress)
     _write_rows(scores.rows, out, as_json)
-    for line in (*scores.notes, scores.signature):
-        print_message(line)
+    print_notes(scores.notes)
+    if signatures:
+        print_message(scores.signature)
     if precisions:
         with show_progress() as progress:
             # After the scores, so that these are printed even if a lower precision fails.

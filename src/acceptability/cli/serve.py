@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from acceptability.cli.console import JsonOption, print_json, print_message
+from acceptability.cli.console import JsonOption, complete_model_specs, print_json, print_message
 from acceptability.errors import MissingExtra, SpecError
 from acceptability.models.files import is_importable
 
@@ -67,4 +67,4 @@ def command(
             sys.stdout.flush()
         print_message(f"open {address} in a browser; Ctrl-C stops the server")
 
-    serve(Settings(host, port, token, list_served_models(model or ()), limits), print_address)
+    serve(Settings(host, port, token, list_served_models(complete_model_specs(model)), limits), print_address)

@@ -9,7 +9,7 @@ import typer
 
 from acceptability.cli.console import JsonOption, print_json, print_message, print_table
 from acceptability.errors import SpecError
-from acceptability.report.terminal import add_row, make_titled_table
+from acceptability.report.text_table import make_table
 from acceptability.store.scores import StoredModel, forget_outputs, list_stored_models
 
 app = typer.Typer(help="List the stored outputs of models, and forget some.", invoke_without_command=True)
@@ -63,19 +63,12 @@ def forget(
 
 
 def _print_models(models: Sequence[StoredModel]) -> None:
-    table = make_titled_table(None)
-    table.add_column("model", overflow="fold")
-    # Signatures may be folded in a narrow terminal, numbers and dates must never be cut.
-    for name in ("outputs", "scoring", "device", "MB", "stored"):
-        table.add_column(name, justify="right", no_wrap=True)
+    rows = []
     for model in models:
         days = dict.fromkeys(str(day) if day else "unknown" for day in (model.oldest, model.newest))
-        add_row(
-            table,
-            *(model.model, f"{model.outputs:,}", str(model.scoring), model.device or ""),
-            *(_format_megabytes(model.size), "\n".join(days)),
-        )
-    print_table(table)
+        numbers = f"{model.outputs:,}", model.scoring, model.device, _format_megabytes(model.size)
+        rows.append([model.model, *numbers, "\n".join(days)])
+    print_table(make_table(["model", "outputs", "scoring", "device", "MB", "stored"], rows))
 
 
 def _format_megabytes(size: int) -> str:

@@ -31,12 +31,16 @@ from typer.core import TyperGroup
 from acceptability import registry
 from acceptability.cli.console import (
     AllowOption,
+    Display,
     JsonOption,
+    complete_model_specs,
     print_json,
     print_message,
+    print_signatures,
     print_table,
     record_run,
     show_progress,
+    with_display,
 )
 from acceptability.cli.evaluate import print_results
 from acceptability.cli.report import check_report, write_run_report
@@ -95,17 +99,20 @@ app = typer.Typer(cls=StudyGroup, no_args_is_help=True, help="Recompute a paper'
 
 
 @app.command("run")
+@with_display
 def run_study(
     file: Annotated[Path, typer.Argument(help="A TOML file: suites, models, measures, ...", metavar="FILE.toml")],
     allow: AllowOption = None,
     report: ReportOption = None,
     as_json: JsonOption = False,
+    *,
+    display: Display,
 ) -> None:
     """Run a study of your own, which a TOML file describes."""
     check_report(report)
     with show_progress() as progress:
         evaluated = evaluate_study(file, allow=allow or (), progress=progress)
-    print_results(evaluated.results, as_json)
+    print_results(evaluated.results, as_json, display)
     signatures = [result.signature for result in evaluated.results]
     rows = [result.row() for result in evaluated.results]
     given = map(SuiteInput, evaluated.suites, evaluated.suite_names)
@@ -146,16 +153,17 @@ def build_paper_command(name: str) -> Any:
     """
     paper: Paper = registry.find("study", name)
 
-    def command(**options: Any) -> None:
-        _show_paper(name, **options)
+    def command(*, display: Display, **options: Any) -> None:
+        _show_paper(name, display=display, **options)
 
     own = [_MODEL_PARAMETER] if paper.takes_models else []
     own += [_make_parameter(option) for option in paper.options]
     command.__signature__ = Signature([*own, *_SHARED_PARAMETERS])  # type: ignore[attr-defined]
     command.__doc__ = paper.title
+    run = with_display(command, shares=False)
     # Typer converts functions only as members of a program; one with a single command is that command.
     single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    single.command(name)(command)
+    single.command(name)(run)
     return typer.main.get_command(single)
 
 
@@ -177,31 +185,34 @@ def _show_paper(
     csv: Path | None = None,
     report: Path | None = None,
     as_json: bool = False,
+    display: Display,
     **options: Any,
 ) -> None:
     """Show every number of a paper with ours beside it; that some do not agree is a finding, not a failure."""
+    models = complete_model_specs(model)
     # Files that cannot be written are refused now, and not after a training of hours.
     check_report(report)
     if csv:
         check_rows_file(csv)
     with show_progress() as progress:
-        cells = study(name, model or [], table=table, progress=progress, **options)
-    signatures = sign_tables(name, cells, model or [], options)
+        cells = study(name, models, table=table, progress=progress, **options)
+    signatures = sign_tables(name, cells, models, options)
     rows = [cell.as_row() for cell in cells]
     signed_rows = [row | {"signature": signatures[str(row["table"])]} for row in rows]
     if as_json:
         print_json(signed_rows)
     else:
-        _print_cells(cells)
-        for signature in signatures.values():
-            print_message(signature)
+        _print_cells(cells, display)
+        print_signatures(signatures.values(), display)
     if csv:
         write_spreadsheet(csv, rows)
-    run = record_run("study", signed_rows, signatures.values(), inputs=RunInputs(models=model or []))
+    run = record_run("study", signed_rows, signatures.values(), inputs=RunInputs(models=models))
     write_run_report(report, run, [], title=f"The study {name}, computed again")
 
 
-def _print_cells(cells: Sequence[Cell]) -> None:
-    for table in dict.fromkeys(cell.table for cell in cells):
-        print_table(build_cell_table(table, [cell for cell in cells if cell.table == table]))
+def _print_cells(cells: Sequence[Cell], display: Display) -> None:
+    tables = dict.fromkeys(cell.table for cell in cells)
+    print_table(
+        *(build_cell_table(name, [cell for cell in cells if cell.table == name], display.style) for name in tables)
+    )
     print_message(describe_agreement(cells))

@@ -13,6 +13,8 @@ from acceptability.cli.console import (
     EngineOption,
     JsonOption,
     ModelsOption,
+    SignaturesOption,
+    complete_model_specs,
     load_cli_engine,
     print_data,
     print_json,
@@ -42,9 +44,11 @@ def command(
     ] = None,
     engine: EngineOption = "local",
     address: AddressOption = None,
+    signatures: SignaturesOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Write predictions for CoLA in the formats of GLUE and Kaggle; several models vote, a tie means unacceptable."""
+    model = complete_model_specs(model)
     runner = load_cli_engine(engine, address)
     with show_progress() as progress:
         written = submit(
@@ -61,6 +65,6 @@ def command(
             f"{len(predictions.labels):,} predictions for {predictions.test.submission_format.name}, "
             f"{accepted:,} acceptable"
         )
-        for note in (*predictions.notes, predictions.signature):
+        for note in (*predictions.notes, *[predictions.signature] * signatures):
             print_message(note)
     record_run("submit", rows, [predictions.signature for _, predictions in written])

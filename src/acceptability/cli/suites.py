@@ -21,13 +21,21 @@ from acceptability.cli.console import (
 )
 from acceptability.errors import SpecError, SuiteError
 from acceptability.stats.sampling_units import describe_suite_unit
-from acceptability.suites import CatalogEntry, load_catalog, load_suite, pair_within_items, write_suite
-from acceptability.suites.catalog import fetch_files, find_entries, is_available, require_entries, verify_files
+from acceptability.suites import (
+    CatalogEntry,
+    SuiteContents,
+    load_catalog,
+    load_contents,
+    pair_within_items,
+    summarise_contents,
+    write_suite,
+)
+from acceptability.suites.catalog import fetch_files, find_entries, require_entries, verify_files
 from acceptability.types import Suite
 
 app = typer.Typer(help="List, show, fetch, verify, check, pair and export suites.", invoke_without_command=True)
 OutOption = Annotated[
-    Path, typer.Option("--out", help="The file to write: .jsonl, or .txt for the notation of linguists.")
+    Path, typer.Option("--out", "-o", help="The file to write: .jsonl, or .txt for the notation of linguists.")
 ]
 NameArgument = Annotated[str, typer.Argument(help="A suite of the catalog, or a file.")]
 CatalogNameArgument = Annotated[str, typer.Argument(help="A suite of the catalog, or a group of suites such as cola.")]
@@ -202,7 +210,7 @@ def _describe_entry(entry: CatalogEntry) -> dict[str, object]:
         "quirk": list(entry.quirks),
         # Some suites have a file for each of dozens of paradigms.
         "files": files if len(files) <= _MAX_FILES else [*files[:3], f"… and {len(files) - 3} more"],
-    } | (_describe_contents(load_suite(entry.id)) if is_available(entry) else {"tags": "fetch the suite to see them"})
+    } | _describe_contents(load_contents(entry))
 
 
 def _describe_file(name: str, suite: Suite) -> dict[str, object]:
@@ -212,17 +220,16 @@ def _describe_file(name: str, suite: Suite) -> dict[str, object]:
         "sentences": len(suite.sentences),
         "contrasts": len(suite.contrasts),
         "unit": describe_suite_unit(suite),
-    } | _describe_contents(suite)
+    } | _describe_contents(summarise_contents(suite))
 
 
-def _describe_contents(suite: Suite) -> dict[str, object]:
+def _describe_contents(contents: SuiteContents) -> dict[str, object]:
     """Return what a suite can be measured by, grouped by and restricted to."""
     return {
-        "labels": sum(sentence.label is not None for sentence in suite.sentences),
-        "ratings": sum(sentence.rating is not None for sentence in suite.sentences),
-        "tags": ", ".join(suite.tag_names) or "none",
-        "regions": ", ".join(dict.fromkeys(name for sentence in suite.sentences for name in sentence.regions))
-        or "none",
-        "first id": suite.sentences[0].id,
-        "first": suite.sentences[0].text,
+        "labels": contents.labels,
+        "ratings": contents.ratings,
+        "tags": ", ".join(contents.tags) or "none",
+        "regions": ", ".join(contents.regions) or "none",
+        "first id": contents.first_id,
+        "first": contents.first,
     }

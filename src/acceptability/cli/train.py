@@ -15,8 +15,20 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from acceptability import registry
-from acceptability.cli.console import JsonOption, print_data, print_json, print_message, show_progress
+from acceptability.cli.console import (
+    JsonOption,
+    ModelOption,
+    SignaturesOption,
+    describe_signatures,
+    print_data,
+    print_json,
+    print_message,
+    show_progress,
+    take_former_model,
+)
 from acceptability.errors import SpecError
+from acceptability.models.kinds import complete_model_spec
+from acceptability.specs import shorten_signature
 from acceptability.train import train_from_options
 from acceptability.train.corpus import open_corpus
 from acceptability.train.perplexity import Perplexity, PseudoPerplexity, perplexity, pseudo_perplexity
@@ -90,13 +102,14 @@ def command(
 
 
 def perplexity_command(
-    model: Annotated[str, typer.Argument(help="A language model: KIND:PATH(option=value), or a name.")],
     corpus: Annotated[
         list[Path],
         typer.Option(
             "--corpus", "-c", help="Text, one sentence per line: a file (.gz, .xz, .zst) or a folder. Repeatable."
         ),
     ],
+    former_model: Annotated[str | None, typer.Argument(metavar="MODEL", hidden=True)] = None,
+    model: ModelOption = None,
     oov: Annotated[
         str | None,
         typer.Option("--oov", help="Words that the model does not know: include (the default) or exclude."),
@@ -114,9 +127,11 @@ def perplexity_command(
     improper: Annotated[
         bool, typer.Option("--improper", help="Also accept a model whose probabilities sum to more than 1.")
     ] = False,
+    signatures: SignaturesOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Measure the perplexity per word of a model on a text."""
+    model = complete_model_spec(take_former_model("perplexity", "", model, former_model))
     if pseudo and (oov or eos or improper):
         raise SpecError("--pseudo counts all words and no ends of sentences: omit --oov, --eos and --improper")
     text = open_corpus(corpus)
@@ -131,6 +146,8 @@ def perplexity_command(
         print_json(result.row())
         return
     number, *notes = _describe_perplexity(result, improper)
+    short = describe_signatures([shorten_signature(result.signature)], is_saved=False)
+    notes.append(result.signature if signatures else short)
     # The number alone goes to stdout, so that a script can read it; notes go to stderr.
     print(number)
     for line in notes:
@@ -147,7 +164,6 @@ def _describe_perplexity(result: Perplexity | PseudoPerplexity, improper: bool) 
         yield from (f"{result.perplexity:.2f}", f"{size}{unknown}")
     if improper:
         yield "improper: the probabilities of all words sum to more than 1, so that this is no perplexity"
-    yield result.signature
 
 
 def _describe_training(metadata: dict[str, Any]) -> Iterator[str]:

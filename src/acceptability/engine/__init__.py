@@ -25,7 +25,7 @@ class Local:
 
     def answers(
         self, model: Model, spec: str | None, queries: Sequence[Query], is_known: Callable[[int], bool]
-    ) -> Generator[list[tuple[int, ModelOutput]], None, None]:
+    ) -> Generator[Sequence[tuple[int, ModelOutput]], None, None]:
         """Yield the outputs of the model batch by batch, each with the index of its query.
 
         Args:

@@ -17,9 +17,13 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, TypeVar
 
+import numpy as np
+
 from acceptability.engine.plan import batch_by_length, batch_by_prefix, batch_by_size, group_duplicates
 from acceptability.errors import OutOfMemory, QueryError
+from acceptability.outputs import EncodedColumns, IndexedOutputs
 from acceptability.protocols import EncodedQuery, Model
+from acceptability.timings import time_stage
 from acceptability.types import ModelOutput, Query
 
 _log = logging.getLogger(__name__)
@@ -31,7 +35,7 @@ WINDOW = 65_536
 
 _SECONDS_BETWEEN_GC = 30.0
 
-IndexedScores = list[tuple[int, ModelOutput]]
+IndexedScores = Sequence[tuple[int, ModelOutput]]
 """Outputs of a batch, each with the index of its query in the request."""
 
 ReturnType = TypeVar("ReturnType")
@@ -44,11 +48,13 @@ class QueryWindow:
     Args:
         indices: For each distinct query, all its indices in the request.
         encoded_queries: The distinct queries, encoded by the model.
+        sizes: The size of each encoded query.
         batches: The batches, as row numbers of ``encoded_queries``.
     """
 
     indices: Sequence[Sequence[int]]
     encoded_queries: Sequence[EncodedQuery]
+    sizes: Sequence[int]
     batches: Sequence[Sequence[int]]
 
 
@@ -92,22 +98,27 @@ def _prepare_window(model: Model, queries: Sequence[Query], start: int) -> Query
     window = queries[start : start + WINDOW]
     indices = group_duplicates(window)
     try:
-        encoded = model.encode([window[duplicates[0]] for duplicates in indices])
+        with time_stage("tokenise"):
+            encoded = model.encode([window[duplicates[0]] for duplicates in indices])
     except QueryError as error:
         # The model counts within what it was given; the caller knows the queries of the whole request.
         raise QueryError(start + indices[error.index][0], error.problem) from error
     request_indices = [[start + index for index in duplicates] for duplicates in indices]
-    return QueryWindow(request_indices, encoded, _plan_batches(model, encoded))
+    sizes = encoded.sizes if isinstance(encoded, EncodedColumns) else [query.size for query in encoded]
+    with time_stage("open model"):
+        # How a network packs its batches shows when its weights are loaded.
+        packing, budget = model.packing, model.budget
+    with time_stage("tokenise"):
+        return QueryWindow(request_indices, encoded, sizes, _plan_batches(encoded, sizes, packing, budget))
 
 
-def _plan_batches(model: Model, encoded_queries: Sequence[Any]) -> list[list[int]]:
+def _plan_batches(encoded_queries: Sequence[Any], sizes: Sequence[int], packing: str, budget: int) -> list[list[int]]:
     """Return the batches, packed as the model prefers."""
-    sizes = [encoded.size for encoded in encoded_queries]
-    if model.packing == "prefix":
-        return batch_by_prefix([encoded.ids for encoded in encoded_queries], sizes, budget=model.budget)
-    if model.packing == "length":
-        return batch_by_length([encoded.length for encoded in encoded_queries], sizes, budget=model.budget)
-    return batch_by_size(sizes, budget=model.budget)
+    if packing == "prefix":
+        return batch_by_prefix([encoded.ids for encoded in encoded_queries], sizes, budget=budget)
+    if packing == "length":
+        return batch_by_length([encoded.length for encoded in encoded_queries], sizes, budget=budget)
+    return batch_by_size(sizes, budget=budget)
 
 
 @dataclass
@@ -127,11 +138,11 @@ class _BatchRunner:
         piece: list[int] = []
         size = 0
         for row in rows:
-            size += window.encoded_queries[row].size
+            size += window.sizes[row]
             # The limit is read for every row, since the piece that was yielded last may have lowered it.
             if piece and self.max_tokens is not None and size > self.max_tokens:
                 yield piece
-                piece, size = [], window.encoded_queries[row].size
+                piece, size = [], window.sizes[row]
             piece.append(row)
         if piece:
             yield piece
@@ -176,7 +187,7 @@ class _BatchRunner:
             _log.warning("%s; continuing with smaller batches", problem)
         # Later batches are limited by token positions, with which memory grows; this batch is halved by rows, so that
         # both halves have at least one. The limit is at least 1, since the `or` of the next halving would ignore a 0.
-        size = sum(window.encoded_queries[row].size for row in rows)
+        size = sum(window.sizes[row] for row in rows)
         self.max_tokens = min(self.max_tokens or size, max(size // 2, 1))
         middle = len(rows) // 2
         for half in (rows[:middle], rows[middle:]):
@@ -200,15 +211,23 @@ def _catch_out_of_memory(work: Callable[[], ReturnType]) -> tuple[ReturnType | N
 
 def _begin_forward_pass(model: Model, window: QueryWindow, rows: Sequence[int]) -> Callable[[], IndexedScores]:
     """Start a forward pass, and return the function that collects its outputs for every duplicate of each query."""
-    collect = model.begin([window.encoded_queries[row] for row in rows])
+    encoded = window.encoded_queries
+    with time_stage("forward"):
+        collect = model.begin(
+            encoded.take(rows) if isinstance(encoded, EncodedColumns) else [encoded[row] for row in rows]
+        )
 
     def collect_indexed() -> IndexedScores:
-        return [
-            (index, output)
-            for row, output in zip(rows, collect(), strict=True)
-            # A duplicate gets the output of its first occurrence.
-            for index in window.indices[row]
-        ]
+        with time_stage("forward"):
+            outputs = collect()
+        # A duplicate gets the output of its first occurrence.
+        counts = [len(window.indices[row]) for row in rows]
+        indices = np.fromiter(chain.from_iterable([window.indices[row] for row in rows]), np.int64, sum(counts))
+        if len(outputs) != len(rows):
+            raise ValueError(f"the model returned {len(outputs)} outputs for {len(rows)} queries")
+        if len(indices) == len(rows):
+            return IndexedOutputs(indices, outputs)
+        return IndexedOutputs(indices, outputs, np.repeat(np.arange(len(rows)), counts))
 
     return collect_indexed
 

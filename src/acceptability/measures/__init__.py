@@ -11,7 +11,7 @@ from acceptability.protocols import Measure, complete_measure
 from acceptability.types import Suite
 
 DEFAULT_MEASURES = ("PairAccuracy()", "ADC()", "PBC()", "Pearson()", "Spearman()", "Predictions()")
-"""The measures computed by default: of these, the ones that the suite has data for."""
+"""The measures computed by default: of these, the ones that the suite has data for, and of labels without contrasts."""
 
 
 def load_measure(text: str) -> Measure:
@@ -27,9 +27,23 @@ def load_measure(text: str) -> Measure:
 
 
 def choose_default_measures(suite: Suite) -> list[Measure]:
-    """Return the default measures that the suite has data for."""
+    """Return the default measures that the suite has data for.
+
+    A suite of contrasts gets `PairAccuracy`, which is what it was made for. Its labels only say again which sentence of
+    a contrast is the better one, and their correlation with scores (`PBC`) depends more on how much sentences differ in
+    length and words than on the contrasts: it is a default for labelled sentences without contrasts, and has to be
+    asked for otherwise. Ratings do say more than the contrasts, and were collected for it. A suite with contrasts and
+    ratings, such as ``li_adger``, keeps the measures of them: `ADC`, `Pearson` and `Spearman`.
+
+    >>> from acceptability.types import Contrast, Sentence
+    >>> sentences = Sentence("a", "Cats sleep.", label=1), Sentence("b", "Cats sleeps.", label=0)
+    >>> choose_default_measures(Suite("pairs", sentences, (Contrast("a", "b"),)))
+    [PairAccuracy(ties=0.0)]
+    >>> choose_default_measures(Suite("judgements", sentences))
+    [PBC()]
+    """
     # By the kind of data alone: a measure that needs more, such as a tag, is no default.
-    has = list_available_data(suite)
+    has = list_available_data(suite) - ({"labels"} if suite.contrasts else set())
     return [measure for measure in map(load_measure, DEFAULT_MEASURES) if measure.needs in has]
 
 
@@ -43,11 +57,8 @@ def list_available_data(suite: Suite) -> set[str]:
     # One rating has no correlation with anything.
     has |= {"ratings"} if len(rated) > 1 else set()
     # One contrast with two ratings is enough here; the others are excluded by the measure, with a note.
-    has |= (
-        {"rated contrasts"}
-        if any({contrast.better, contrast.worse} <= rated for contrast in suite.contrasts)
-        else set()
-    )
+    if rated and any(contrast.better in rated and contrast.worse in rated for contrast in suite.contrasts):
+        has.add("rated contrasts")
     has |= {"predictions"} if any(has_predictions(sentence) for sentence in suite.sentences) else set()
     has |= {"sets"} if any({"set", "class"} <= sentence.tags.keys() for sentence in suite.sentences) else set()
     return has

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from acceptability.errors import MeasureError, ScoreError, Undefined
 from acceptability.measures.correlation import auc
 from acceptability.measures.rows import check_count, mean, require_labelled, require_number
-from acceptability.protocols import Measure
+from acceptability.measures.weighting import weigh_auc
+from acceptability.protocols import Measure, Moments, RowWeighting
 from acceptability.specs import format_spec
 from acceptability.types import SINGLE_ROWS, Floats, Scores, Suite, Tags, Units
 
@@ -491,6 +492,12 @@ def stack_predictions(units: Units) -> Floats:
     return np.stack(splits or [units["predicted"]])
 
 
+def _weigh_splits(predicted: Floats, weights: Floats) -> Floats:
+    """Return the weight of the accepted rows in each split, from predictions (splits, rows)."""
+    # Not by @, whose threads wait in busy loops: each resample of the bootstrap calls it, and others want their cores.
+    return np.asarray(np.einsum("sr,r->s", predicted, weights))
+
+
 @dataclass(frozen=True, repr=False)
 class MCC(_ThresholdedMeasure):
     """Matthews' correlation of predictions with labels; a score above the threshold predicts "acceptable".
@@ -526,10 +533,25 @@ class MCC(_ThresholdedMeasure):
             raise Undefined("all labels are of one class")
         return float(self._compute_values(stack_predictions(units), labels, np.ones(len(labels))).mean())
 
+    def weigh(self, units: Units) -> Moments:
+        """Return the correlation as a function of four counts, two of which each split into folds has of its own."""
+        labels, predicted = units["label"], stack_predictions(units)
+
+        def combine(sums: Floats) -> Floats:
+            n, good = sums[:2]
+            yes, hits = np.split(sums[2:], 2)
+            values = _matthews_from_counts(hits, yes, good, n).mean(axis=0)
+            return np.where((good > 0) & (good < n), values, np.nan)
+
+        return Moments(np.concatenate([[np.ones(len(labels)), labels], predicted, predicted * labels]), combine)
+
     def _compute_values(self, predicted: Floats, labels: Floats, weights: Floats) -> Floats:
         good_weights = weights * labels
         return _matthews_from_counts(
-            predicted @ good_weights, predicted @ weights, float(good_weights.sum()), float(weights.sum())
+            _weigh_splits(predicted, good_weights),
+            _weigh_splits(predicted, weights),
+            float(good_weights.sum()),
+            float(weights.sum()),
         )
 
 
@@ -558,7 +580,9 @@ class Accuracy(_ThresholdedMeasure):
 
     def _compute_values(self, predicted: Floats, labels: Floats, weights: Floats) -> Floats:
         good_weights = weights * labels
-        return np.asarray(1 - (good_weights.sum() + predicted @ (weights - 2 * good_weights)) / weights.sum())
+        return np.asarray(
+            1 - (good_weights.sum() + _weigh_splits(predicted, weights - 2 * good_weights)) / weights.sum()
+        )
 
 
 @dataclass(frozen=True)
@@ -583,6 +607,11 @@ class AUC(Measure):
         good = units["label"] == 1
         return auc(units["score"][good], units["score"][~good])
 
+    def weigh(self, units: Units) -> RowWeighting:
+        """Return the area of weighted sentences."""
+        labels = units["label"]
+        return weigh_auc(units["score"], np.arange(len(labels)), good=labels, bad=1 - labels)
+
 
 def matthews(predicted: Floats, labels: Floats) -> float:
     """Return Matthews' correlation of predictions with labels, both arrays of 0 and 1.
@@ -599,7 +628,7 @@ def matthews(predicted: Floats, labels: Floats) -> float:
     return float(_matthews_from_counts(*counts, float(labels.sum()), float(len(labels)))[0])
 
 
-def _matthews_from_counts(hits: Floats, yes: Floats, good: float, n: float) -> Floats:
+def _matthews_from_counts(hits: Floats, yes: Floats, good: Floats | float, n: Floats | float) -> Floats:
     """Return Matthews' correlations, 0 for constant predictions.
 
     Args:

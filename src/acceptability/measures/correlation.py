@@ -25,7 +25,8 @@ from acceptability.measures.rows import (
     require_labelled,
     require_rated,
 )
-from acceptability.protocols import Measure
+from acceptability.measures.weighting import weigh_correlation, weigh_pearson, weigh_quantile
+from acceptability.protocols import Measure, Moments, RowWeighting
 from acceptability.specs import format_spec
 from acceptability.types import Floats, Scores, Sentence, Suite, Units
 
@@ -35,6 +36,9 @@ Ints = NDArray[np.int64]
 CORRELATION_KINDS = ("pearson", "spearman", "kendall")
 # The mean is no quantile: None.
 _QUANTILE_OF = {"mean": None, "median": 0.5, "q1": 0.25, "q3": 0.75, "min": 0.0, "max": 1.0}
+
+# OpenBLAS computes dot products of up to 10,000 numbers in one thread.
+_PIECE = 1 << 13
 
 
 @dataclass(frozen=True, repr=False)
@@ -112,6 +116,13 @@ class PBC(Measure):
         share = _QUANTILE_OF[self.over]
         return float(correlations.mean() if share is None else np.quantile(correlations, share))
 
+    def weigh(self, units: Units) -> Moments | RowWeighting | None:
+        """Return the correlation as a function of sums, or the summary of weighted sets."""
+        if not self.per:
+            return weigh_pearson(_scale_scores(units["score"], self.scale), units["label"])
+        share = _QUANTILE_OF[self.over]
+        return super().weigh(units) if share is None else weigh_quantile(units["pbc"], share)
+
     def _build_set_units(self, suite: Suite, kept: list[Sentence], scores: Scores, notes: tuple[str, ...]) -> Units:
         check_has_tag(suite, self, self.per)
         left_out: Counter[str] = Counter()
@@ -155,6 +166,10 @@ class Pearson(Measure):
         """Return Pearson's r."""
         return pearson(units["score"], units["rating"])
 
+    def weigh(self, units: Units) -> Moments | RowWeighting:
+        """Return the same of weighted sentences."""
+        return weigh_correlation("pearson", units["score"], units["rating"])
+
 
 @dataclass(frozen=True)
 class Spearman(Measure):
@@ -171,6 +186,10 @@ class Spearman(Measure):
         """Return Pearson's r of the ranks."""
         return pearson(average_ranks(units["score"]), average_ranks(units["rating"]))
 
+    def weigh(self, units: Units) -> Moments | RowWeighting:
+        """Return the same of weighted sentences."""
+        return weigh_correlation("spearman", units["score"], units["rating"])
+
 
 @dataclass(frozen=True)
 class Kendall(Measure):
@@ -186,6 +205,10 @@ class Kendall(Measure):
     def value(self, units: Units) -> float:
         """Return Kendall's tau-b."""
         return kendall(units["score"], units["rating"])
+
+    def weigh(self, units: Units) -> Moments | RowWeighting:
+        """Return the same of weighted sentences."""
+        return weigh_correlation("kendall", units["score"], units["rating"])
 
 
 def name_correlation(kind: str) -> str:
@@ -208,9 +231,13 @@ def point_biserial(scores: Floats, labels: Floats, scale: str = "log") -> float:
     """Return Pearson's r of scores with labels as 0 and 1; undefined for one class only."""
     if len(labels) and labels.min() == labels.max():
         raise Undefined(f"all {len(labels)} sentences have the label {labels[0]:g}")
+    return pearson(_scale_scores(scores, scale), labels)
+
+
+def _scale_scores(scores: Floats, scale: str) -> Floats:
     # Subtracting the maximum rescales all probabilities, which changes no correlation. Without it exp(-800), a normal
     # score of a long sentence, underflows to 0, and all scores would be the same.
-    return pearson(np.exp(scores - scores.max()) if scale == "exp" and len(scores) else scores, labels)
+    return np.asarray(np.exp(scores - scores.max())) if scale == "exp" and len(scores) else scores
 
 
 def pearson(first: Floats, second: Floats) -> float:
@@ -225,7 +252,7 @@ def pearson(first: Floats, second: Floats) -> float:
         raise Undefined("one side has the same value in every row")
     # The dot product of two unit vectors exceeds 1 by rounding now and then.
     a, b = _normalise_centred(first), _normalise_centred(second)
-    return float(np.clip(a @ b, -1.0, 1.0))
+    return float(np.clip(_sum_of_products(a, b), -1.0, 1.0))
 
 
 def average_ranks(values: Floats) -> Floats:
@@ -290,7 +317,7 @@ def auc(good: Floats, bad: Floats, good_weights: Floats | None = None, bad_weigh
     below = np.bincount(value_indices[len(good) :], bad_weights, minlength=len(values))
     # The weight of bad scores below each value, with half of those equal to it.
     lower = np.cumsum(below) - below / 2
-    return float((above @ lower) / (above.sum() * below.sum()))
+    return float(_sum_of_products(above, lower) / (above.sum() * below.sum()))
 
 
 def _rank_dense(values: Floats) -> Ints:
@@ -334,7 +361,14 @@ def _normalise_centred(values: Floats) -> Floats:
     if scale == 0:
         raise Undefined("one side varies by less than floating-point precision")
     centred = centred / scale
-    return np.asarray(centred / np.sqrt(centred @ centred))
+    return np.asarray(centred / np.sqrt(_sum_of_products(centred, centred)))
+
+
+def _sum_of_products(first: Floats | Ints, second: Floats) -> float:
+    # In pieces that BLAS gives to one thread. Several would wait for each other in busy loops, which costs more than
+    # the sum where other processes want the same cores, and their number would change the last digit.
+    pieces = range(0, len(first), _PIECE)
+    return float(sum(first[start : start + _PIECE] @ second[start : start + _PIECE] for start in pieces))
 
 
 def _build_rating_units(suite: Suite, scores: Scores, measure: object) -> Units:

@@ -22,7 +22,8 @@ from acceptability.measures.rows import (
     standardise_ratings,
     standardise_scores,
 )
-from acceptability.protocols import Measure
+from acceptability.measures.weighting import weigh_correlation
+from acceptability.protocols import Measure, Moments, RowWeighting
 from acceptability.types import Floats, Scores, Suite, Units
 
 _TIES = ("positive", "literal")
@@ -138,6 +139,10 @@ class DeltaCorrelation(Measure):
     def value(self, units: Units) -> float:
         """Return the correlation of the gaps."""
         return compute_correlation(self.kind, units["gap"], units["human_gap"])
+
+    def weigh(self, units: Units) -> Moments | RowWeighting:
+        """Return the correlation of weighted contrasts."""
+        return weigh_correlation(self.kind, units["gap"], units["human_gap"])
 
 
 def adc_curve(units: Units, deltas: Sequence[float] | Floats, *, tie: str = "positive") -> Floats:

@@ -32,7 +32,8 @@ from acceptability.measures.rows import (
     require_contrasts,
     require_number,
 )
-from acceptability.protocols import Measure
+from acceptability.measures.weighting import weigh_auc, weigh_correlation
+from acceptability.protocols import Measure, Moments, RowWeighting
 from acceptability.types import Floats, Scores, Sentence, Suite, Units
 
 
@@ -178,6 +179,10 @@ class PairCorrelation(Measure):
         """Return the correlation of the better sentences' scores with the worse ones'."""
         return compute_correlation(self.kind, units["better"], units["worse"])
 
+    def weigh(self, units: Units) -> Moments | RowWeighting:
+        """Return the correlation of weighted contrasts."""
+        return weigh_correlation(self.kind, units["better"], units["worse"])
+
 
 @dataclass(frozen=True)
 class UnpairedAUC(Measure):
@@ -206,6 +211,16 @@ class UnpairedAUC(Measure):
     def value(self, units: Units) -> float:
         """Return the area under the ROC curve of better against worse sentences."""
         return auc(units["better"], units["worse"], units["better_share"], units["worse_share"])
+
+    def weigh(self, units: Units) -> RowWeighting:
+        """Return the area of weighted contrasts, each of which has a better and a worse sentence."""
+        rows, none = np.arange(len(units["better"])), np.zeros(len(units["better"]))
+        return weigh_auc(
+            np.concatenate([units["better"], units["worse"]]),
+            np.concatenate([rows, rows]),
+            good=np.concatenate([units["better_share"], none]),
+            bad=np.concatenate([none, units["worse_share"]]),
+        )
 
 
 SENTENCE_CLASSES = ("baseline", "distractor", "ungrammatical")

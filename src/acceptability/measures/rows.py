@@ -106,7 +106,7 @@ def require_contrasts(suite: Suite, measure: object) -> tuple[Contrast, ...]:
     """Return the contrasts of a suite, of which there must be some."""
     if not suite.contrasts:
         raise nothing_to_measure_error(suite, measure, "contrasts")
-    return suite.contrasts
+    return tuple(suite.contrasts)
 
 
 def require_labelled(suite: Suite, measure: object) -> tuple[list[Sentence], tuple[str, ...]]:

@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import re
+import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, cached_property
 from importlib.util import find_spec
@@ -29,6 +30,10 @@ _load_lock = RLock()
 # 48 bits: short enough for a signature under a table, and chance collisions among one user's files are out of reach.
 _HASH_DIGITS = 12
 _MAX_LINE_LENGTH = 4_000_000
+_HASH = re.compile(r"[0-9a-f]{64}")
+# Smaller files are hashed in less time than it takes to look their hash up.
+_REMEMBERED_BYTES = 1 << 22
+_SETTLED_NS = 2_000_000_000
 
 
 class locked_cached_property(cached_property[Value]):  # noqa: N801
@@ -52,8 +57,10 @@ class locked_cached_property(cached_property[Value]):  # noqa: N801
 
 def hash_file(path: Path) -> str:
     """Return a short hash of a file's content."""
-    # Hashed once per process: large checkpoints take seconds, and their hash is in every signature.
-    return _hash_content(path, path.stat().st_size, path.stat().st_mtime_ns)[:_HASH_DIGITS]
+    status = path.stat()
+    # The time of the last change of the file's entry too, which no program can set back.
+    marks = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    return _hash_content(path.absolute(), marks)[:_HASH_DIGITS]
 
 
 def hash_files(paths: Sequence[Path]) -> str:
@@ -61,9 +68,26 @@ def hash_files(paths: Sequence[Path]) -> str:
     return fingerprint(f"{path.name}:{hash_file(path)}".encode() for path in sorted(paths))
 
 
+# Once per process, and large files once for all processes: a checkpoint takes seconds, and its hash is in every
+# signature, without which stored scores are not found.
 @cache
-def _hash_content(path: Path, size: int, changed_ns: int) -> str:
-    """Return the hash of a file; size and time are part of the cache key, so that a changed file is read again."""
+def _hash_content(path: Path, marks: tuple[int, ...]) -> str:
+    """Return the hash of a file, read again if its content may have changed.
+
+    Args:
+        marks: What a change of the content changes: inode, size and times. They are part of the keys of both caches.
+    """
+    size, *changed_ns = marks[2:]
+    # A file that is being written may change again without another time.
+    is_settled = max(changed_ns) < time.time_ns() - _SETTLED_NS
+    if size < _REMEMBERED_BYTES or not is_settled:
+        return _read_hash(path)
+    version = hashlib.sha256(f"{path}\0{marks}".encode("utf-8", "surrogatepass")).hexdigest()
+    remembered = get_cached_fact(version, "hash", lambda: _read_hash(path))
+    return remembered if isinstance(remembered, str) and _HASH.fullmatch(remembered) else _read_hash(path)
+
+
+def _read_hash(path: Path) -> str:
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

@@ -68,8 +68,11 @@ def refuse_unknown_words(model: str, words: Sequence[str], index: int) -> None:
 
 
 def add_spelling(
-    logprobs: NDArray[np.float32], tokens: Sequence[str], unknown: Sequence[int], spelling: SpellingModel
-) -> tuple[float, ...]:
+    logprobs: NDArray[np.float32],
+    tokens: Sequence[str] | NDArray[np.object_],
+    unknown: Sequence[int] | NDArray[np.int64],
+    spelling: SpellingModel,
+) -> NDArray[np.float32]:
     """Add the log-probability of its spelling to that of each unknown token, and return what was added.
 
     Args:
@@ -80,9 +83,9 @@ def add_spelling(
         spelling: The model of their spelling.
     """
     # As float32, so that what the store keeps is what was added.
-    added = [float(np.float32(spelling.logprob(tokens[position]))) for position in unknown]
-    logprobs[list(unknown)] += np.array(added, np.float32)
-    return tuple(added)
+    added = np.array([spelling.logprob(tokens[position]) for position in unknown], np.float32)
+    logprobs[np.array(unknown, np.int64)] += added
+    return added
 
 
 @lru_cache(maxsize=2)

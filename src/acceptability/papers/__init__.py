@@ -25,11 +25,13 @@ from urllib.parse import urlsplit
 
 from acceptability import __version__, registry
 from acceptability.api.evaluation import evaluate_suites
+from acceptability.api.interface.arguments import accept_former_arguments, as_list
+from acceptability.api.interface.results import Results
 from acceptability.api.scoring import ProgressCallback
 from acceptability.errors import SpecError, UnknownName, shorten, suggest_name
 from acceptability.models import HUB_KINDS, load_model
 from acceptability.models.files import hash_file
-from acceptability.papers.cells import Cell
+from acceptability.papers.cells import Cell, Cells
 from acceptability.paths import HUB, TrustBoundary, list_path_forms
 from acceptability.protocols import Engine
 from acceptability.specs import (
@@ -116,20 +118,21 @@ class Paper:
     takes_models: bool = True
 
 
+@accept_former_arguments(models="model")
 def study(
     name: str,
-    models: str | Sequence[str] = (),
+    model: str | Sequence[str] = (),
     *,
     table: str | None = None,
     engine: str | Engine = "local",
     progress: ProgressCallback | None = None,
     **options: Any,
-) -> list[Cell]:
+) -> Cells:
     """Return the numbers of a paper, recomputed, with those of a user's own models beside them.
 
     Args:
         name: The paper, such as ``"adc"``; ``acceptability study --help`` lists them.
-        models: Models of one's own, or a single one, which join under the paper's protocol.
+        model: The spec of a model of one's own, or a list of specs, which join under the paper's protocol.
         table: Only the cells of this table or figure, such as ``"Table 1"``.
         engine: Where the models run.
         progress: Called with a name, the queries done and their total.
@@ -141,16 +144,18 @@ def study(
     if table is not None:
         # Checked against the declared tables first: a slip of the pen must not cost a training.
         _check_table(table, paper.tables)
-    specs = [models] if isinstance(models, str) else list(models)
+    specs: list[str] = as_list(model)
     # A misspelt model is refused here, and not after the hours that others may take.
     for spec in specs:
+        if not isinstance(spec, str):
+            raise SpecError(f"study: a model of your own is given by its spec, and this is a {type(spec).__name__}")
         load_model(spec)
     cells = paper.compute(specs, engine=engine, progress=progress, **given)
     if table is None:
-        return cells
+        return Cells(cells)
     # Some tables exist only with a user's models, or with an option.
     _check_table(table, tuple(dict.fromkeys(cell.table for cell in cells)))
-    return [cell for cell in cells if cell.table.lower() == table.lower()]
+    return Cells(cell for cell in cells if cell.table.lower() == table.lower())
 
 
 def sign_tables(
@@ -276,6 +281,26 @@ def evaluate_study(
     )
     title = description.get("title", file.stem)
     return EvaluatedStudy(title, suites, tuple(results), names, tuple(description["models"]))
+
+
+def run_study(
+    file: Path | str,
+    *,
+    allow: Sequence[str] = (),
+    engine: str | Engine = "local",
+    progress: ProgressCallback | None = None,
+) -> Results:
+    """Return the results of a study that a TOML file describes, as ``acceptability study run`` does.
+
+    Args:
+        file: The file. It may name what is in its own folder, suites of the catalog and named models.
+        allow: What else it may open: ``"hub"`` for the Hugging Face Hub, ``"remote:HOST"``, ``"plugin:NAME"``, or the
+            path of a file or folder.
+        engine: Where the models run.
+        progress: Called with a model's name, the number of finished queries, and the number of all queries.
+    """
+    evaluated = evaluate_study(file, allow=allow, engine=engine, progress=progress)
+    return Results(evaluated.results, evaluated.suites)
 
 
 def read_study(file: Path, *, allow: Sequence[str] = ()) -> dict[str, Any]:

@@ -266,7 +266,7 @@ def _count_sizes(data: LiAdgerScores) -> dict[tuple[str, str], float]:
     }
 
 
-def _find_sentence_types(sentences: tuple[Sentence, ...], source: str) -> set[str]:
+def _find_sentence_types(sentences: Sequence[Sentence], source: str) -> set[str]:
     return {sentence.tags["type"] for sentence in sentences if sentence.tags["source"] == source}
 
 

@@ -13,7 +13,9 @@ from dataclasses import asdict, dataclass, replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Any, ClassVar
 
+from acceptability.display import RowList
 from acceptability.errors import MeasureError, UnknownName
 from acceptability.suites.catalog import CatalogEntry, read_contents, read_entries
 from acceptability.text.io import read_dict_rows
@@ -65,6 +67,16 @@ class Cell:
     def as_row(self) -> dict[str, object]:
         """Return the cell as one flat row, for JSON and tables."""
         return asdict(self)
+
+
+class Cells(RowList[Any]):
+    """The cells of a paper's tables, as a list that shows itself: ``cells[0].ours``."""
+
+    hidden_columns: ClassVar[tuple[str, ...]] = ("note", "source")
+
+    def rows(self) -> list[dict[str, object]]:
+        """Return all columns of each cell."""
+        return [cell.as_row() for cell in self]
 
 
 @dataclass(frozen=True)

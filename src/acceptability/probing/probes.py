@@ -23,7 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acceptability import __version__
-from acceptability.api.scoring import ProgressCallback, check_list
+from acceptability.api.interface.arguments import check_list
+from acceptability.api.scoring import ProgressCallback
 from acceptability.errors import MeasureError, MissingExtra, Undefined
 from acceptability.probing.design import ProbeGroup, ProbeSplit, ProbingDesign, find_factors, make_design
 from acceptability.probing.representations import (
@@ -560,6 +561,9 @@ class _MulticlassMCC:
 
     def value(self, units: Units) -> float:
         return compute_multiclass_mcc(units["predicted"].astype(np.int64), units["label"].astype(np.int64))
+
+    def weigh(self, units: Units) -> None:
+        """Leave each resample to ``value``."""
 
 
 def bootstrap_mcc_interval(

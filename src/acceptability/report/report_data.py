@@ -178,6 +178,22 @@ def load_report_data(sources: Sequence[str]) -> ReportData:
     )
 
 
+def collect_rows(rows: Iterable[Row], unit_rows: Iterable[Row] = ()) -> ReportData:
+    """Return the data of a report of rows that are in memory.
+
+    Args:
+        rows: The rows of results, comparisons or correlations.
+        unit_rows: The rows that results are computed from.
+    """
+    rows_by_kind: dict[str, Any] = {kind: [] for kind in ROW_KINDS}
+    for row in rows:
+        if kind := find_row_kind(row):
+            rows_by_kind[kind].append(row)
+    units = _select_unit_rows(list(unit_rows), "the results")
+    kinds: dict[str, Any] = {kind: tuple(_drop_duplicates(of_kind)) for kind, of_kind in rows_by_kind.items()}
+    return ReportData(units=tuple(_drop_duplicate_units(units)), **kinds)
+
+
 def find_row_kind(row: Row) -> str | None:
     """Return the kind of a row; None for rows that no figure or table shows.
 

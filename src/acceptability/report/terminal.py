@@ -4,172 +4,240 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-
-from rich.table import Table
-from rich.text import Text
+from dataclasses import replace
+from typing import TypeVar
 
 from acceptability.api.comparison import Comparison, ScoreCorrelation
 from acceptability.api.significance.equivalence import ModelEquivalence
-from acceptability.errors import AcceptabilityError, escape_control_chars
+from acceptability.errors import AcceptabilityError
 from acceptability.measures import load_measure
 from acceptability.papers.cells import Cell
+from acceptability.report.display_names import (
+    DEFAULT_STYLE,
+    NumberFormat,
+    name_group,
+    name_groups,
+    name_measure,
+    name_reduction,
+    name_scores,
+    name_tag,
+)
+from acceptability.report.text_table import TextTable, make_table
 from acceptability.specs import parse_signature
 from acceptability.stats.sampling_units import name_sampling_units
 from acceptability.types import SINGLE_ROWS, Result
 
 
-def build_result_table(results: Sequence[Result], title: str | None = None) -> Table:
+def build_result_tables(results: Sequence[Result], style: NumberFormat = DEFAULT_STYLE) -> list[TextTable]:
+    """Return results as tables: with groups, one for each suite and measure; else one with a row for each result."""
+    if not any(result.group for result in results):
+        return [build_result_table(results, style=style)]
+    with_suites = len({result.suite for result in results}) > 1
+    tables = []
+    for suite, measure in dict.fromkeys((result.suite, result.measure) for result in results):
+        rows = [result for result in results if (result.suite, result.measure) == (suite, measure)]
+        reductions = dict.fromkeys(name_reduction(row.reduction) for row in rows)
+        shared = [name_measure(measure), *reductions] if len(reductions) == 1 else [name_measure(measure)]
+        title = f"{suite}: {', '.join(filter(None, shared))}" if with_suites or suite else ", ".join(shared)
+        tables.append(build_group_table(rows, title, style))
+    return tables
+
+
+def build_result_table(
+    results: Sequence[Result], title: str | None = None, style: NumberFormat = DEFAULT_STYLE
+) -> TextTable:
     """Return results as a table with a row each; columns in which all rows are equal are in the title instead.
 
     Args:
+        results: The results, of which groups are named in a column.
         title: The title; by default the values that all rows share.
+        style: How numbers are printed.
     """
+    fields = {
+        "suite": [result.suite for result in results],
+        "measure": [name_measure(result.measure) for result in results],
+        "reduction": [name_reduction(result.reduction) for result in results],
+    }
     # A terminal of 80 columns has no room for columns that say nothing.
-    names = [name for name in ("suite", "measure", "reduction") if len({getattr(row, name) for row in results}) > 1]
-    shared = [getattr(results[0], name) for name in ("suite", "measure", "reduction") if name not in names]
-    table = make_titled_table(title or ", ".join(filter(None, shared)))
-    with_groups = any(result.group for result in results)
-    for name in ("model", *names, *(["group"] if with_groups else [])):
-        table.add_column(name, overflow="fold")
-    # Names may be folded in a narrow terminal, numbers must never be cut.
-    for name in ("value", "95 % interval", "n"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for result in results:
-        cells = [result.model, *(getattr(result, name) for name in names)]
-        cells += [result.group or "all"] if with_groups else []
-        add_row(table, *cells, format_number(result.value), format_interval(result.low, result.high), str(result.n))
-    return table
+    shown = {name: cells for name, cells in fields.items() if len(set(cells)) > 1}
+    if any(result.group for result in results):
+        shown["group"] = name_groups([result.group for result in results])
+    styles = [style.of_measure(result.measure) for result in results]
+    columns = [
+        [result.model for result in results],
+        *shown.values(),
+        [row_style.number(result.value) for row_style, result in zip(styles, results, strict=True)],
+        [row_style.interval(result.low, result.high) for row_style, result in zip(styles, results, strict=True)],
+        [f"{result.n:,}" for result in results],
+    ]
+    header = ["model", *shown, "value", "95 % interval", "n"]
+    rows = list(zip(*columns, strict=True))
+    return make_table(header, rows, title or _join_shared(fields), keys=len(shown) + 1, kept=["value"])
 
 
-def build_group_table(results: Sequence[Result], title: str | None = None) -> Table:
-    """Return the grouped results of one measure as a table with a row per group and a column per model."""
-    models = list(dict.fromkeys(result.model for result in results))
-    groups = list(dict.fromkeys(result.group or "all" for result in results))
-    cells = {(result.group or "all", result.model): result for result in results}
-    table = make_titled_table(title)
-    table.add_column("group", overflow="fold")
-    for model in models:
-        table.add_column(to_plain_text(model), justify="right", overflow="fold")
-    for group in groups:
-        group_results = [cells.get((group, model)) for model in models]
-        add_row(table, group.partition("=")[2] or group, *map(_format_result, group_results))
-    return table
+def _join_shared(fields: Mapping[str, Sequence[str]]) -> str:
+    """Return a title of what all rows share: "starter: Pair accuracy, log-probability"."""
+    shared = {name: cells[0] for name, cells in fields.items() if len(set(cells)) == 1}
+    suite = shared.pop("suite", "")
+    rest = ", ".join(filter(None, shared.values()))
+    return ": ".join(filter(None, (suite, rest)))
 
 
-def _format_result(result: Result | None) -> str:
-    if result is None or result.value is None:
+def build_group_table(
+    results: Sequence[Result], title: str | None = None, style: NumberFormat = DEFAULT_STYLE
+) -> TextTable:
+    """Return the results of one measure as a table with a row per group and a column per model.
+
+    Args:
+        results: The results of the groups, and perhaps those of all rows and the mean over the groups.
+        title: The title.
+        style: How numbers are printed.
+    """
+    with_reductions = len({result.reduction for result in results}) > 1
+
+    def name_model(result: Result) -> str:
+        return f"{result.model} {name_reduction(result.reduction)}" if with_reductions else result.model
+
+    models = list(dict.fromkeys(map(name_model, results)))
+    groups = list(dict.fromkeys(result.group for result in results))
+    cells = {(result.group, name_model(result)): result for result in results}
+    # A count is the same for every model, but for scores from files that lack some sentences.
+    counts = {group: {f"{result.n:,}" for result in results if result.group == group} for group in groups}
+    with_counts = all(len(found) == 1 for found in counts.values())
+    rows = []
+    for group, name in zip(groups, name_groups(groups), strict=True):
+        row = [_format_result(cells.get((group, model)), style) for model in models]
+        rows.append([name, *(counts[group] if with_counts else ()), *row])
+    header = [name_tag(groups), *(["n"] if with_counts else []), *models]
+    return make_table(header, rows, title or "", keys=2 if with_counts else 1, is_pivot=True, kept=models)
+
+
+def _format_result(result: Result | None, style: NumberFormat) -> str:
+    if result is None:
         return "–"
-    if result.low is None or result.high is None:
-        return f"{result.value:.3f}"
-    return f"{result.value:.3f} [{result.low:.2f}, {result.high:.2f}]"
+    return style.of_measure(result.measure).with_interval(result.value, result.low, result.high)
 
 
-def build_comparison_table(comparisons: Sequence[Comparison]) -> Table:
+Compared = TypeVar("Compared", Comparison, ScoreCorrelation, ModelEquivalence)
+
+
+def _name_compared_scores(rows: Sequence[Compared]) -> tuple[list[Compared], str]:
+    """Return rows with the names of their scores as people read them, and the reduction that all have, or nothing."""
+    names, reduction = name_scores([name for row in rows for name in (row.first, row.second)])
+    renamed = [replace(row, first=names[2 * n], second=names[2 * n + 1]) for n, row in enumerate(rows)]
+    return renamed, reduction
+
+
+def build_comparison_table(comparisons: Sequence[Comparison], style: NumberFormat = DEFAULT_STYLE) -> TextTable:
     """Return comparisons with one model as a table with a row each; the title has what all rows share."""
-    names = [name for name in ("measure", "second") if len({getattr(row, name) for row in comparisons}) > 1]
-    first_comparison = comparisons[0]
-    shared = [first_comparison.measure] if "measure" not in names else []
-    shared += [f"{first_comparison.first} against {first_comparison.second if 'second' not in names else 'others'}"]
-    table = make_titled_table(", ".join(shared))
-    with_groups = any(comparison.group for comparison in comparisons)
-    for name in (*names, *(["group"] if with_groups else [])):
-        table.add_column(name, overflow="fold")
-    # With groups there is room for three decimals in 80 columns; the counts, and the correction by Benjamini and
-    # Hochberg, are in the rows of --json.
+    comparisons, reduction = _name_compared_scores(comparisons)
+    fields = {
+        "measure": [name_measure(row.measure) for row in comparisons],
+        "second": [row.second for row in comparisons],
+    }
+    shown = {name: cells for name, cells in fields.items() if len(set(cells)) > 1}
+    groups = [row.group for row in comparisons]
+    with_groups = any(groups)
+    if with_groups:
+        shown[name_tag(groups)] = name_groups(groups)
+    first, second = comparisons[0].first, "others" if "second" in shown else comparisons[0].second
+    about = ", ".join(filter(None, ("" if "measure" in shown else fields["measure"][0], reduction)))
+    title = ": ".join(filter(None, (about, f"{first} against {second}")))
+    # The counts, and the correction by Benjamini and Hochberg, are in the rows of --json.
     counts = [] if with_groups else ["only first", "only second", "n"]
-    for name in ("first", "second", "difference", "95 % interval", "p", *["Holm"] * with_groups, *counts):
-        table.add_column(name, justify="right", no_wrap=True)
-    digits = 3 if with_groups else 4
-    for row in comparisons:
-        cells = [getattr(row, name) for name in names]
-        # The value alone, without the tag, which is the same in all rows: the column stays narrow.
-        cells += [_format_group(row.group)] if with_groups else []
-        cells += [format_number(row.first_value, digits), format_number(row.second_value, digits)]
-        cells += [_format_signed(row.difference, digits), format_interval(row.low, row.high, digits)]
-        cells += [format_p_value(row.p), *[format_p_value(row.holm)] * with_groups]
+    header = [*shown, "first", "second", "difference", "95 % interval", "p", *["Holm"] * with_groups, *counts]
+    rows = []
+    for names, row in zip(
+        zip(*shown.values(), strict=True) if shown else [()] * len(comparisons), comparisons, strict=True
+    ):
+        row_style = style.of_measure(row.measure)
+        cells = [*names, row_style.number(row.first_value), row_style.number(row.second_value)]
+        cells += [row_style.signed(row.difference), row_style.interval(row.low, row.high), format_p_value(row.p)]
+        cells += [format_p_value(row.holm)] * with_groups
         if not with_groups:
-            cells += [_format_count(row.only_first), _format_count(row.only_second), str(row.n)]
-        add_row(table, *cells)
-    return table
+            cells += [_format_count(row.only_first), _format_count(row.only_second), f"{row.n:,}"]
+        rows.append(cells)
+    return make_table(header, rows, title, keys=len(shown), kept=["difference"])
 
 
-def build_pairs_table(comparisons: Sequence[Comparison]) -> Table:
+def build_pairs_table(comparisons: Sequence[Comparison], style: NumberFormat = DEFAULT_STYLE) -> TextTable:
     """Return the comparisons of several models in pairs as a table with a row each.
 
     The values of the models are in `build_compared_values_table`: with them a row would not fit into 80 columns.
     """
+    comparisons, reduction = _name_compared_scores(comparisons)
     with_measures = len({row.measure for row in comparisons}) > 1
-    with_groups = any(row.group for row in comparisons)
-    table = make_titled_table(None if with_measures else comparisons[0].measure)
-    for name in (*["measure"] * with_measures, "model", "against", *["group"] * with_groups):
-        table.add_column(name, overflow="fold")
-    for name in ("difference", "95 % interval", "p", "Holm"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for row in comparisons:
-        cells = [row.measure] * with_measures + [row.first, row.second]
-        cells += [_format_group(row.group)] * with_groups
-        cells += [_format_signed(row.difference, 3), format_interval(row.low, row.high, 3)]
-        add_row(table, *cells, format_p_value(row.p), format_p_value(row.holm))
-    return table
+    groups = [row.group for row in comparisons]
+    with_groups = any(groups)
+    header = [*["measure"] * with_measures, "model", "against", *[name_tag(groups)] * with_groups]
+    keys = len(header)
+    header += ["difference", "95 % interval", "p", "Holm"]
+    rows = []
+    for row, group in zip(comparisons, name_groups(groups), strict=True):
+        row_style = style.of_measure(row.measure)
+        cells = [name_measure(row.measure)] * with_measures + [row.first, row.second] + [group] * with_groups
+        cells += [row_style.signed(row.difference), row_style.interval(row.low, row.high)]
+        rows.append([*cells, format_p_value(row.p), format_p_value(row.holm)])
+    title = ", ".join(filter(None, ("" if with_measures else name_measure(comparisons[0].measure), reduction)))
+    return make_table(header, rows, title, keys=keys, kept=["difference"])
 
 
-def build_compared_values_table(comparisons: Sequence[Comparison]) -> Table:
+def build_compared_values_table(comparisons: Sequence[Comparison], style: NumberFormat = DEFAULT_STYLE) -> TextTable:
     """Return the value of each model of several comparisons, over all rows, as a table with a row per model."""
+    comparisons, _ = _name_compared_scores(comparisons)
     overall = [row for row in comparisons if row.group is None]
     measures = list(dict.fromkeys(row.measure for row in overall))
     # Rows that one of the models lacks are left out of a pair, so that a model's value may differ between pairs.
     values: dict[tuple[str, str], dict[str, None]] = {}
     for row in overall:
         for model, value in ((row.first, row.first_value), (row.second, row.second_value)):
-            values.setdefault((model, row.measure), {})[format_number(value)] = None
-    table = make_titled_table(None)
-    table.add_column("model", overflow="fold")
-    for measure in measures:
-        table.add_column(to_plain_text(measure), justify="right", overflow="fold")
-    for model in dict.fromkeys(model for model, _ in values):
-        add_row(table, model, *(" or ".join(values.get((model, measure), {"–": None})) for measure in measures))
-    return table
+            values.setdefault((model, row.measure), {})[style.of_measure(row.measure).number(value)] = None
+    rows = [
+        [model, *("\n".join(values.get((model, measure), {"–": None})) for measure in measures)]
+        for model in dict.fromkeys(model for model, _ in values)
+    ]
+    return make_table(["model", *map(name_measure, measures)], rows, is_pivot=True)
 
 
-def build_correlation_table(correlations: Sequence[ScoreCorrelation], title: str) -> Table:
+def build_correlation_table(
+    correlations: Sequence[ScoreCorrelation], title: str, style: NumberFormat = DEFAULT_STYLE
+) -> TextTable:
     """Return correlations as a table with a row each."""
-    table = make_titled_table(title)
-    for name in ("first", "second"):
-        table.add_column(name, overflow="fold")
-    for name in ("r", "95 % interval", "p", "Holm", "BH", "n"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for correlation in correlations:
-        ps = map(format_p_value, (correlation.p, correlation.holm, correlation.benjamini_hochberg))
-        add_row(
-            table,
+    correlations, reduction = _name_compared_scores(correlations)
+    rows = [
+        [
             correlation.first,
             correlation.second,
-            format_number(correlation.r),
-            format_interval(correlation.low, correlation.high),
-            *ps,
-            str(correlation.n),
-        )
-    return table
+            style.number(correlation.r),
+            style.interval(correlation.low, correlation.high),
+            *map(format_p_value, (correlation.p, correlation.holm, correlation.benjamini_hochberg)),
+            f"{correlation.n:,}",
+        ]
+        for correlation in correlations
+    ]
+    header = ["first", "second", "r", "95 % interval", "p", "Holm", "BH", "n"]
+    return make_table(header, rows, ", ".join(filter(None, (title, reduction))), keys=2, kept=["r"])
 
 
-def build_equivalence_table(tests: Sequence[ModelEquivalence]) -> Table:
+def build_equivalence_table(tests: Sequence[ModelEquivalence], style: NumberFormat = DEFAULT_STYLE) -> TextTable:
     """Return equivalence tests as a table with a row each; its title has the margin."""
-    names = [name for name in ("measure", "first", "second") if len({getattr(row, name) for row in tests}) > 1]
-    shared = [tests[0].measure] if "measure" not in names else []
-    shared += [] if "first" in names else [tests[0].first]
-    table = make_titled_table(f"{', '.join(shared)}: equivalence within ±{tests[0].margin:g}")
+    tests, reduction = _name_compared_scores(tests)
+    fields = {
+        "measure": [name_measure(test.measure) for test in tests],
+        "first": [test.first for test in tests],
+    }
+    shown = {name: cells for name, cells in fields.items() if len(set(cells)) > 1}
     # The second model is what tells the rows apart; the title has what they share.
-    for name in dict.fromkeys((*names, "second")):
-        table.add_column("against" if name == "second" else name, overflow="fold")
+    shown["against"] = [test.second for test in tests]
+    shared = ", ".join([*(cells[0] for name, cells in fields.items() if name not in shown), *filter(None, [reduction])])
     interval = f"{100 - 200 * tests[0].alpha:g} % interval"
-    for name in ("difference", interval, "p"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("verdict", overflow="fold")
-    for row in tests:
-        cells = [str(getattr(row, name)) for name in dict.fromkeys((*names, "second"))]
-        numbers = [_format_signed(row.difference), format_interval(row.low, row.high), format_p_value(row.p)]
-        add_row(table, *cells, *numbers, row.verdict or "–")
-    return table
+    rows = []
+    for names, test in zip(zip(*shown.values(), strict=True), tests, strict=True):
+        row_style = style.of_measure(test.measure)
+        numbers = [row_style.signed(test.difference), row_style.interval(test.low, test.high), format_p_value(test.p)]
+        rows.append([*names, *numbers, test.verdict or "–"])
+    title = ": ".join(filter(None, (shared, f"equivalence within ±{tests[0].margin:g}")))
+    return make_table([*shown, "difference", interval, "p", "verdict"], rows, title, keys=len(shown))
 
 
 def describe_test(test: ModelEquivalence) -> str:
@@ -177,14 +245,6 @@ def describe_test(test: ModelEquivalence) -> str:
     tag = "" if test.unit == SINGLE_ROWS else test.unit
     over = name_sampling_units(tag, test.n, of_contrasts=_counts_contrasts(test.measure))
     return f"p and interval by two one-sided tests: {test.method}, over {over}"
-
-
-def _format_group(name: str | None) -> str:
-    return (name or "all").partition("=")[2] or name or "all"
-
-
-def _format_signed(value: float | None, digits: int = 4) -> str:
-    return "–" if value is None else f"{value:+.{digits}f}"
 
 
 def _format_count(value: int | None) -> str:
@@ -203,30 +263,28 @@ def format_p_value(p: float | None) -> str:
     return "<.001" if p < 0.001 else f"{p:.3f}".removeprefix("0")
 
 
-def make_titled_table(title: str | None) -> Table:
-    """Return an empty table with a title."""
-    shown = to_plain_text(title, style="table.title") if title else None
-    return Table(title=shown, title_justify="left", header_style="bold", pad_edge=False)
-
-
-def to_plain_text(text: str, style: str = "") -> Text:
-    """Return a text for Rich, without markup and without control sequences of the terminal."""
-    # Rich reads brackets in a string as markup, and specs of models are full of them.
-    return Text(escape_control_chars(text), style=style)
-
-
-def add_row(table: Table, *cells: str) -> None:
-    """Add a row of plain text."""
-    table.add_row(*map(to_plain_text, cells))
-
-
 def collect_footnotes(results: Sequence[Result]) -> list[str]:
-    """Return the lines below a table: what the intervals are, reasons of undefined values, notes, and signatures."""
-    reasons = [f"{result.measure} {result.group or 'all'}: {result.reason}" for result in results if result.reason]
-    notes = [f"{_name_row(result, results, note)}: {note}" for result in results for note in result.notes]
-    # The signatures of groups differ from that of the whole only in the group.
-    signatures = {result.signature: result.measure for result in results if not result.group}
-    return list(dict.fromkeys([*describe_intervals(signatures), *reasons, *notes, *signatures]))
+    """Return the lines below a table: what the intervals are, reasons of undefined values, and notes."""
+    reasons = [f"{name_measure(row.measure)}, {name_group(row.group)}: {row.reason}" for row in results if row.reason]
+    # Groups repeat what holds for the whole.
+    signatures = {result.signature: name_measure(result.measure) for result in results if not result.group}
+    return list(dict.fromkeys([*describe_intervals(signatures), *reasons, *_collect_notes(results)]))
+
+
+def _collect_notes(results: Sequence[Result]) -> list[str]:
+    """Return each note once, with the results that it is about unless these are all."""
+    overall = [result for result in results if not result.group] or list(results)
+    lines = []
+    for note in dict.fromkeys(note for result in results for note in result.notes):
+        about = [result for result in results if note in result.notes]
+        models = {result.model for result in about}
+        if all(note in result.notes for result in overall):
+            lines.append(note)
+        elif all((note in result.notes) == (result.model in models) for result in overall):
+            lines.append(f"{', '.join(dict.fromkeys(result.model for result in about))}: {note}")
+        else:
+            lines += [f"{_name_row(result, results, note)}: {note}" for result in about]
+    return lines
 
 
 # What the methods of intervals in signatures are called; see ``stats.intervals``.
@@ -333,7 +391,7 @@ def _describe_correction(correction: str) -> str:
 def describe_areas(comparisons: Sequence[Comparison]) -> list[str]:
     """Return a line for each comparison over all rows that has DeLong's test of areas under the ROC curve."""
     return [
-        f"{row.measure}: {row.first} against {row.second} by DeLong's test: 95 % interval "
+        f"{name_measure(row.measure)}: {row.first} against {row.second} by DeLong's test: 95 % interval "
         f"{format_interval(row.delong_low, row.delong_high)}, p {format_p_value(row.delong_p)}"
         for row in comparisons
         if row.delong_p is not None and row.group is None
@@ -362,8 +420,8 @@ def _name_row(result: Result, results: Sequence[Result], note: str) -> str:
     # How many words are unknown, or which threshold was fitted, differs between the models of a table.
     if any(note not in other.notes for other in same_rows):
         names.append(result.model)
-        names += [result.reduction] if len({other.reduction for other in same_rows}) > 1 else []
-    return " ".join([*names, result.measure, result.group or "all"])
+        names += [name_reduction(result.reduction)] if len({other.reduction for other in same_rows}) > 1 else []
+    return ", ".join([*names, name_measure(result.measure), *([name_group(result.group)] if result.group else [])])
 
 
 def format_number(value: float | None, digits: int = 4) -> str:
@@ -381,7 +439,7 @@ def format_number(value: float | None, digits: int = 4) -> str:
 
 def format_interval(low: float | None, high: float | None, digits: int = 4) -> str:
     """Return both ends with four decimals or as many as given, or a dash where there is no interval."""
-    return "–" if low is None or high is None else f"{low:.{digits}f} … {high:.{digits}f}"
+    return NumberFormat(digits).interval(low, high)
 
 
 # A longer source or note would make its row many lines high.
@@ -389,31 +447,25 @@ _LONG_TEXT = 40
 _YES_NO = {True: "yes", False: "no", None: ""}
 
 
-def build_cell_table(title: str, cells: Sequence[Cell]) -> Table:
+def build_cell_table(title: str, cells: Sequence[Cell], style: NumberFormat = DEFAULT_STYLE) -> TextTable:
     """Return the cells of one table of a paper as a table with a row each; long texts are numbered and below it."""
+    sources = {cell.source for cell in cells}
+    notes = []
+    # One source of all numbers is said once, and leaves its column to the names.
+    if len(cells) > 1 and len(sources) == 1:
+        notes.append(f"source of ours: {sources.pop()}")
+        cells = [replace(cell, source="") for cell in cells]
     text_numbers = _number_long_texts(cells)
-    table = make_titled_table(title)
-    for name in ("row", "column"):
-        table.add_column(name, overflow="fold")
-    for name, shown in (("paper", [cell.paper or "–" for cell in cells]), ("ours", list(map(_format_ours, cells)))):
-        # A number must stay on one line. Some cells hold a sentence, longer than any number, which may wrap.
-        table.add_column(name, justify="right", overflow="fold", no_wrap=max(map(len, shown), default=0) < 20)
-    table.add_column("agrees", justify="right", no_wrap=True)
-    for name in ("source", "note"):
-        table.add_column(name, overflow="fold")
+    rows = []
     for cell in cells:
-        signs = cell.paper or "–", _format_ours(cell), _YES_NO[cell.agrees]
+        signs = cell.paper or "–", _format_ours(cell, style), _YES_NO[cell.agrees]
         source_and_note = (
             f"({text_numbers[text]})" if text in text_numbers else text for text in (cell.source, cell.note)
         )
-        add_row(table, cell.row, cell.column, *signs, *source_and_note)
-    table.caption = (
-        to_plain_text("\n".join(f"({number}) {text}" for text, number in text_numbers.items()))
-        if text_numbers
-        else None
-    )
-    table.caption_justify = "left"
-    return table
+        rows.append([cell.row, cell.column, *signs, *source_and_note])
+    notes += [f"({number}) {text}" for text, number in text_numbers.items()]
+    header = ["row", "column", "paper", "ours", "agrees", "source", "note"]
+    return make_table(header, rows, title, keys=2, notes=notes, kept=["ours"])
 
 
 def _number_long_texts(cells: Sequence[Cell]) -> dict[str, int]:
@@ -422,8 +474,8 @@ def _number_long_texts(cells: Sequence[Cell]) -> dict[str, int]:
     return {text: number for number, text in enumerate(texts, start=1)}
 
 
-def _format_ours(cell: Cell) -> str:
-    """Return our number with as many decimals as the paper's, but at least four."""
+def _format_ours(cell: Cell, style: NumberFormat) -> str:
+    """Return our number with as many decimals as the paper's, but no fewer than elsewhere."""
     if cell.ours is None:
         return "–"
     if not isinstance(cell.ours, float):
@@ -432,7 +484,7 @@ def _format_ours(cell: Cell) -> str:
     # Counts are computed as floats too, and are shown as the paper shows them.
     if cell.paper and not digits and cell.ours.is_integer():
         return f"{cell.ours:.0f}"
-    return f"{cell.ours:.{max(4, len(digits[1]) if digits else 0)}f}"
+    return f"{cell.ours:.{max(style.digits, len(digits[1]) if digits else 0)}f}"
 
 
 def describe_agreement(cells: Sequence[Cell]) -> str:

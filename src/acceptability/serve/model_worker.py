@@ -203,7 +203,7 @@ class InterleavingEngine(Local):
 
     def answers(
         self, model: Model, spec: str | None, queries: Sequence[Query], is_known: Callable[[int], bool]
-    ) -> Generator[list[tuple[int, ModelOutput]], None, None]:
+    ) -> Generator[Sequence[tuple[int, ModelOutput]], None, None]:
         """Yield batches of (query index, output)."""
         lock = self.served_models[spec or ""].lock
         with closing(_run_batches(model, queries, is_known)) as batches:
@@ -239,7 +239,7 @@ def _load_and_warm_up(name: str) -> Model:
 
 def _run_batches(
     model: Model, queries: Sequence[Query], is_known: Callable[[int], bool] = lambda _: False
-) -> Generator[list[tuple[int, ModelOutput]], None, None]:
+) -> Generator[Sequence[tuple[int, ModelOutput]], None, None]:
     yield from local.run_queries(model, queries, is_known)
 
 

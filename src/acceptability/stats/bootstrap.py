@@ -5,11 +5,13 @@ the interval is read off the distribution of the resampled values, by percentile
 accelerated), which also corrects for bias and skewness. What is resampled must be independent: where several rows
 share an item, resample items (``by="item"``).
 
-A measure whose value is the mean of one column declares it by an attribute ``mean_of = "column"``. Its resamples are
-then computed many at a time, with the same numbers, and the jackknife that BCa needs has a closed form. For other
-measures the jackknife leaves out each row (or cluster) in turn or, where there are more than 400, each of 400 random
-groups of them. Where something was fitted to the rows, such as a threshold, it is fitted again in every resample
-(``Units.refit``): an interval for one fixed threshold would leave out that another sample gives another one.
+A resample is a row of weights, of how often it has each unit, and a measure says how its value follows from weights
+(``Statistic.weigh``): many resamples are then computed at a time, from sums over the rows of each unit, or from rows
+that are sorted once. ``value`` gets the rows of each resample only where a measure does not say it, and the numbers are the
+same. The jackknife that BCa needs leaves out each row (or cluster) in turn or, if the value is no mean and there are
+more than 400, each of 400 random groups of them. Where something was fitted to the rows, such as a threshold, it is
+fitted again in every resample (``Units.refit``): an interval for one fixed threshold would leave out that another
+sample gives another one.
 
 `acceptability.stats.intervals` has the functions that choose between the bootstrap and intervals in closed form.
 """
@@ -24,15 +26,15 @@ import numpy as np
 import scipy
 
 from acceptability.errors import MeasureError, Undefined
-from acceptability.protocols import Statistic
+from acceptability.protocols import Moments, Statistic
 from acceptability.stats.resampling import (
     UnitIndices,
-    cluster_rows,
-    draw_resamples,
-    get_cluster_keys,
+    count_sampling_units,
+    draw_weights,
+    encode_clusters,
+    make_generator,
     make_jackknife_groups,
     nest_rows,
-    sum_by_cluster,
 )
 from acceptability.types import SINGLE_ROWS, Floats, Units
 
@@ -56,6 +58,8 @@ _MIN_DEFINED_SHARE = 0.95
 # Each left-out row costs one evaluation of the measure. BCa needs the jackknife for one number only, the acceleration,
 # which 400 random groups estimate well enough (tests/stats/test_bootstrap.py compares them).
 _MAX_JACKKNIFE_GROUPS = 400
+# As many resamples are evaluated at once as have so many rows together, half a megabyte of weights.
+_WEIGHTS_AT_ONCE = 1 << 16
 # Relative to the largest value: resampled values that differ by less are equal but for rounding.
 _ROUNDING = 1e-12
 
@@ -172,171 +176,190 @@ class Stratum:
     Args:
         value: The measure on the rows themselves.
         size: The number of rows, or of clusters.
-        resample: From a generator to the measure on each resample, nan where undefined.
+        resample: From the number of a stream of random numbers to the measure on each resample, nan where undefined.
         jackknife: The measure with each row, cluster or group of them left out.
     """
 
     value: float
     size: int
-    resample: Callable[[np.random.Generator], Floats]
+    resample: Callable[[int], Floats]
     jackknife: Callable[[], Floats]
 
 
 def build_stratum(measure: Statistic, units: Units, bootstrap: Bootstrap) -> Stratum:
     """Return the rows of a measure as a stratum."""
-    if units.refit:
-        return _build_refitted_stratum(measure.value(units), units, bootstrap, units.refit)
-    if column := measure.mean_of:
-        return _build_mean_stratum(units[column], units, bootstrap)
-    return _build_resampled_stratum(units, bootstrap, lambda rows: measure.value(units.take_columns(rows)))
+    return _build_stratum(lambda unit_of_row, n: _WeightedUnits(measure, units, unit_of_row, n), units, bootstrap)
 
 
 def build_difference_stratum(measure: Statistic, first: Units, second: Units, bootstrap: Bootstrap) -> Stratum:
     """Return the rows of two models as a stratum whose value is the difference of their values."""
     # The same rows are taken from both models. They are equally hard for both, so that the difference varies less
     # between resamples than with rows of each model's own.
-    if first.refit or second.refit:
-        value_first, value_second = _make_weighted_value(measure, first), _make_weighted_value(measure, second)
-        return _build_refitted_stratum(
-            measure.value(first) - measure.value(second),
-            first,
-            bootstrap,
-            lambda weights: value_first(weights) - value_second(weights),
-        )
-    if column := measure.mean_of:
-        return _build_mean_stratum(first[column] - second[column], first, bootstrap)
-    return _build_resampled_stratum(
+    return _build_stratum(
+        lambda unit_of_row, n: _WeightedDifference(
+            *(_WeightedUnits(measure, units, unit_of_row, n) for units in (first, second))
+        ),
         first,
         bootstrap,
-        lambda rows: measure.value(first.take_columns(rows)) - measure.value(second.take_columns(rows)),
     )
 
 
-def _build_mean_stratum(column: Floats, units: Units, bootstrap: Bootstrap) -> Stratum:
-    """Return a stratum whose value is a mean: a sum over clusters, divided by the number of their rows."""
-    sums, counts = sum_by_cluster(column, units, bootstrap.by)
-    n = len(sums)
-
-    def resample_nested(generator: np.random.Generator) -> Floats:
-        nested = nest_rows(units, bootstrap.by or "", bootstrap.within)
-        part_sums, part_counts = np.bincount(nested.part_of_row, column), np.bincount(nested.part_of_row)
-        return np.array(
-            [part_sums[drawn].sum() / part_counts[drawn].sum() for drawn in nested.draw(bootstrap.resamples, generator)]
-        )
-
-    def resample(generator: np.random.Generator) -> Floats:
-        # Clusters may differ in size, and then so does the number of rows in a resample.
-        return np.concatenate(
-            [
-                sums[rows].sum(axis=1) / (counts[rows].sum(axis=1) if bootstrap.by else n)
-                for rows in draw_resamples(n, bootstrap.resamples, generator)
-            ]
-        )
-
-    def jackknife() -> Floats:
-        return np.asarray((sums.sum() - sums) / (counts.sum() - counts))
-
-    value = float(sums.sum() / counts.sum()) if n else float("nan")
-    return Stratum(value, n, resample_nested if bootstrap.within else resample, jackknife)
-
-
-def _build_resampled_stratum(units: Units, bootstrap: Bootstrap, value_of: Callable[[UnitIndices], float]) -> Stratum:
-    """Return a stratum for any measure, which is evaluated on the rows of each resample.
+class _WeightedUnits:
+    """Sampling units of several rows or of one, and the value of a measure on resamples of them.
 
     Args:
-        value_of: From the indices of rows to the value on them.
+        measure: The measure.
+        units: Its rows.
+        unit_of_row: The index of each row's sampling unit; None if each row is one.
+        n: The number of sampling units.
     """
-    clusters = cluster_rows(units, bootstrap.by) if bootstrap.by else []
-    n = len(clusters) if bootstrap.by else len(units)
 
-    def evaluate(rows: UnitIndices) -> float:
-        try:
-            return value_of(rows)
-        except Undefined:
-            return float("nan")
+    def __init__(self, measure: Statistic, units: Units, unit_of_row: UnitIndices | None, n: int) -> None:
+        self._measure, self._units, self._unit_of_row, self._n = measure, units, unit_of_row, n
+        self._refit = units.refit
+        weighting = None if self._refit else measure.weigh(units)
+        self._moments = weighting if isinstance(weighting, Moments) else None
+        self._of_rows = None if isinstance(weighting, Moments) else weighting
+        if self._moments:
+            self._sums = self._moments.of_rows
+            # The rows of a unit are always drawn together: only their sums matter, and these are taken once.
+            if unit_of_row is not None:
+                self._sums = np.array([np.bincount(unit_of_row, row, n) for row in self._sums], dtype=np.float64)
 
-    def evaluate_rows(indices: UnitIndices) -> float:
-        return evaluate(np.concatenate([clusters[index] for index in indices]) if bootstrap.by else indices)
+    @property
+    def value(self) -> float:
+        """The value of all rows; nan if it is undefined."""
+        return _evaluate(self._measure, self._units)
 
-    def resample_nested(generator: np.random.Generator) -> Floats:
-        nested = nest_rows(units, bootstrap.by or "", bootstrap.within)
-        parts = nested.list_parts()
-        return np.array(
-            [
-                evaluate(np.concatenate([parts[index] for index in drawn]))
-                for drawn in nested.draw(bootstrap.resamples, generator)
-            ]
-        )
+    def evaluate(self, weights: Floats) -> Floats:
+        """Return the value of each resample, given how often it has each unit, (resamples, units)."""
+        if self._moments:
+            parts = _split(len(weights), self._n)
+            sums = np.concatenate([_sum_products(weights[part], self._sums) for part in parts], axis=1)
+            return self._combine(sums, weights.__getitem__)
+        parts = _split(len(weights), len(self._units))
+        return np.concatenate([self._evaluate_rows(weights[part]) for part in parts])
 
-    def resample(generator: np.random.Generator) -> Floats:
-        return np.array(
-            [evaluate_rows(rows) for batch in draw_resamples(n, bootstrap.resamples, generator) for rows in batch]
-        )
+    def leave_out(self, seed: int) -> Floats:
+        """Return the value without each unit or, where they are many, without random groups of units."""
+        # The influence of each row on a mean is known without evaluating anything.
+        is_mean = self._measure.mean_of is not None and self._moments is not None
+        groups = make_jackknife_groups(self._n, self._n if is_mean else _MAX_JACKKNIFE_GROUPS, seed)
+        if self._moments:
+            group_of_unit = np.empty(self._n, dtype=np.int64)
+            group_of_unit[np.concatenate(groups)] = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
+            sums = np.stack([_sum_others(np.bincount(group_of_unit, row).astype(np.float64)) for row in self._sums])
+            return self._combine(sums, lambda index: (group_of_unit != index).astype(np.float64))
+        parts = _split(len(groups), len(self._units))
+        return np.concatenate([self._evaluate_rows(_leave_out_weights(self._n, groups[part])) for part in parts])
 
-    def jackknife() -> Floats:
-        return np.array(
-            [
-                evaluate_rows(np.delete(np.arange(n), group))
-                for group in make_jackknife_groups(n, _MAX_JACKKNIFE_GROUPS, bootstrap.seed)
-            ]
-        )
+    def _combine(self, sums: Floats, get_weights: Callable[[int], Floats]) -> Floats:
+        assert self._moments is not None
+        values = self._moments.combine(sums)
+        if self._moments.are_precise:
+            for index in np.flatnonzero(~self._moments.are_precise(sums)).tolist():
+                values[index] = self._evaluate_one(self._spread(get_weights(index)))
+        return values
 
-    return Stratum(evaluate_rows(np.arange(n)), n, resample_nested if bootstrap.within else resample, jackknife)
+    def _evaluate_rows(self, weights: Floats) -> Floats:
+        weights = self._spread(weights)
+        if self._refit:
+            return np.array([self._refit(row_weights) for row_weights in weights])
+        if self._of_rows:
+            return self._of_rows(weights)
+        return np.array([self._evaluate_one(row_weights) for row_weights in weights])
+
+    def _evaluate_one(self, row_weights: Floats) -> float:
+        rows = np.repeat(np.arange(len(self._units)), row_weights.astype(np.int64))
+        return _evaluate(self._measure, self._units.take_columns(rows))
+
+    def _spread(self, weights: Floats) -> Floats:
+        """Return the weights of rows, given those of their units."""
+        return weights if self._unit_of_row is None else weights[..., self._unit_of_row]
 
 
-def _make_weighted_value(measure: Statistic, units: Units) -> Callable[[Floats], float]:
-    """Return the function from the weights of rows to the value, for a comparison in which one model has no refit."""
-
-    def evaluate_weights(weights: Floats) -> float:
-        try:
-            return measure.value(units.take_columns(np.repeat(np.arange(len(units)), weights.astype(np.int64))))
-        except Undefined:
-            return float("nan")
-
-    return units.refit or evaluate_weights
+def _split(resamples: int, columns: int) -> list[slice]:
+    """Return parts of resamples that are so small that their weights stay in the cache while they are evaluated."""
+    at_once = max(1, _WEIGHTS_AT_ONCE // max(columns, 1))
+    return [slice(start, start + at_once) for start in range(0, resamples, at_once)]
 
 
-def _build_refitted_stratum(
-    value: float, units: Units, bootstrap: Bootstrap, value_of: Callable[[Floats], float]
+class _WeightedDifference:
+    """The difference between the values of two models over the same sampling units."""
+
+    def __init__(self, first: _WeightedUnits, second: _WeightedUnits) -> None:
+        self._first, self._second = first, second
+
+    @property
+    def value(self) -> float:
+        return self._first.value - self._second.value
+
+    def evaluate(self, weights: Floats) -> Floats:
+        return self._first.evaluate(weights) - self._second.evaluate(weights)
+
+    def leave_out(self, seed: int) -> Floats:
+        return self._first.leave_out(seed) - self._second.leave_out(seed)
+
+
+def _evaluate(measure: Statistic, units: Units) -> float:
+    try:
+        return measure.value(units)
+    except Undefined:
+        return float("nan")
+
+
+def _sum_products(weights: Floats, sums: Floats) -> Floats:
+    """Return the weighted sums of each resample, (moments, resamples)."""
+    total = weights.sum(axis=1)
+    # By einsum and not by @: the threads of a BLAS product spend more on waiting for each other than it takes. One
+    # column at a time is faster than all together. Many are constant, such as the number of rows of each unit.
+    return np.stack([total * row[0] if (row == row[0]).all() else np.einsum("ku,u->k", weights, row) for row in sums])
+
+
+def _sum_others(values: Floats) -> Floats:
+    """Return the sum of all values but one, for each of them."""
+    # Those before it and those behind it: the sum of all less an outlier would have lost the digits of the others.
+    before = np.append(0.0, np.cumsum(values)[:-1])
+    behind = np.append(np.cumsum(values[::-1])[::-1][1:], 0.0)
+    return np.asarray(before + behind)
+
+
+def _leave_out_weights(n: int, groups: Sequence[UnitIndices]) -> Floats:
+    weights = np.ones((len(groups), n))
+    for row, group in zip(weights, groups, strict=True):
+        row[group] = 0
+    return weights
+
+
+def _build_stratum(
+    weigh: Callable[[UnitIndices | None, int], _WeightedUnits | _WeightedDifference],
+    units: Units,
+    bootstrap: Bootstrap,
 ) -> Stratum:
-    """Return a stratum for a measure that is fitted again in each resample.
+    """Return rows as a stratum.
 
     Args:
-        value_of: From the weight of each row, which is how often it is drawn, to the value.
+        weigh: From the sampling unit of each row, and the number of units, to these units.
     """
-    # Weights, and no copies of rows: all copies of a row are then in the fold that the row is in.
-    keys = get_cluster_keys(units, bootstrap.by) if bootstrap.by else np.arange(len(units))
-    names, cluster_of_row = np.unique(np.array(keys), return_inverse=True)
-    n = len(names)
+    n = count_sampling_units(units, bootstrap.by)
+    weighted = weigh(encode_clusters(units, bootstrap.by) if bootstrap.by else None, n)
 
-    def resample_nested(generator: np.random.Generator) -> Floats:
+    def resample_nested(stream: int) -> Floats:
         nested = nest_rows(units, bootstrap.by or "", bootstrap.within)
-        part_count = int(nested.sizes.sum())
-        return np.array(
-            [
-                value_of(np.bincount(drawn, minlength=part_count).astype(np.float64)[nested.part_of_row])
-                for drawn in nested.draw(bootstrap.resamples, generator)
-            ]
+        parts = weigh(nested.part_of_row, int(nested.sizes.sum()))
+        generator = make_generator(bootstrap.seed, stream)
+        return np.concatenate(
+            [parts.evaluate(weights) for weights in nested.draw_weights(bootstrap.resamples, generator)]
         )
 
-    def resample(generator: np.random.Generator) -> Floats:
-        return np.array(
-            [
-                value_of(np.bincount(rows, minlength=n).astype(np.float64)[cluster_of_row])
-                for batch in draw_resamples(n, bootstrap.resamples, generator)
-                for rows in batch
-            ]
-        )
+    def resample(stream: int) -> Floats:
+        batches = draw_weights(n, bootstrap.resamples, bootstrap.seed, stream)
+        return np.concatenate([weighted.evaluate(weights) for weights in batches])
 
     def jackknife() -> Floats:
-        return np.array(
-            [
-                value_of((~np.isin(np.arange(n), group)).astype(np.float64)[cluster_of_row])
-                for group in make_jackknife_groups(n, _MAX_JACKKNIFE_GROUPS, bootstrap.seed)
-            ]
-        )
+        return weighted.leave_out(bootstrap.seed)
 
-    return Stratum(value, n, resample_nested if bootstrap.within else resample, jackknife)
+    return Stratum(weighted.value, n, resample_nested if bootstrap.within else resample, jackknife)
 
 
 def resample_groups(
@@ -356,18 +379,19 @@ def resample_groups(
 
 def are_sampled(groups: Sequence[Units], by: str | None) -> bool:
     """Return whether each group is one sampling unit, so that the groups are what is sampled."""
-    keys = [set(get_cluster_keys(units, by)) for units in groups] if by else []
-    return bool(keys) and all(len(values) == 1 for values in keys) and len(set().union(*keys)) == len(keys)
+    if not by or not groups or any(count_sampling_units(units, by) != 1 for units in groups):
+        return False
+    return len({units.encode_tag(by)[0] for units in groups}) == len(groups)
 
 
 def _build_sampled_groups(strata: Sequence[Stratum], bootstrap: Bootstrap) -> Stratum:
     """Return a stratum whose units are groups, each with its own value, or with a resampled one in two levels."""
     values, n = np.array([stratum.value for stratum in strata]), len(strata)
 
-    def resample(generator: np.random.Generator) -> Floats:
-        inner = values[:, None]
+    def resample(stream: int) -> Floats:
+        generator, inner = make_generator(bootstrap.seed, stream), values[:, None]
         if bootstrap.within:
-            inner = np.stack([part.resample(make_generator(bootstrap, 1 + i)) for i, part in enumerate(strata)])
+            inner = np.stack([part.resample(1 + i) for i, part in enumerate(strata)])
         drawn = generator.integers(0, n, size=(bootstrap.resamples, n))
         # A group that is drawn twice needs two resamples of its own, so that each time one of them is chosen anew.
         return np.asarray(inner[drawn, generator.integers(0, inner.shape[1], size=drawn.shape)].mean(axis=1))
@@ -386,7 +410,7 @@ def resample_strata(
     if any(stratum.size < 2 for stratum in strata):
         unit_name = f"values of {bootstrap.by!r}" if bootstrap.by else "rows"
         return Interval(note=f"no interval: there are fewer than two {unit_name} to resample")
-    values = join([stratum.resample(make_generator(bootstrap, i)) for i, stratum in enumerate(strata)])
+    values = join([stratum.resample(i) for i, stratum in enumerate(strata)])
     defined = values[~np.isnan(values)]
     undefined_count = len(values) - len(defined)
     if len(defined) < _MIN_DEFINED_SHARE * bootstrap.resamples:
@@ -417,13 +441,6 @@ def take_only(values_by_stratum: Sequence[Floats]) -> Floats:
 
 def _average(values_by_stratum: Sequence[Floats]) -> Floats:
     return np.asarray(np.mean(values_by_stratum, axis=0))
-
-
-def make_generator(bootstrap: Bootstrap, stratum: int) -> np.random.Generator:
-    """Return the random numbers of a stratum."""
-    # A generator per stratum: with one and the same seed two groups of equal size would draw the same row numbers, and
-    # their errors would be correlated. The first keeps the plain seed, as a measure without groups has it.
-    return np.random.default_rng([bootstrap.seed, stratum] if stratum else bootstrap.seed)
 
 
 def percentile_interval(values: Floats, level: float) -> tuple[float, float]:
@@ -468,7 +485,7 @@ def compute_acceleration(jackknife: Sequence[Floats]) -> float:
     That is a sixth of the skewness of the jackknife's influence values, of all strata together.
     """
     influences = [(len(left_out) - 1) * (left_out.mean() - left_out) / len(left_out) for left_out in jackknife]
-    squares = sum(float(influence @ influence) for influence in influences)
+    squares = sum(float((influence**2).sum()) for influence in influences)
     # No row matters to the value: there is no skewness to correct for, and nothing to divide by.
     if squares == 0:
         return 0.0

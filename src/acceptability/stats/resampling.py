@@ -6,8 +6,10 @@ them out one by one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,43 +20,96 @@ from acceptability.types import Floats, Units
 UnitIndices = NDArray[np.int64]
 """Indices of rows, or of clusters of rows."""
 
-# How many indices of resampled rows are in memory at once: 16 MB. A thousand resamples of a million rows would be 8 GB.
-_MAX_INDICES = 2_000_000
+# So many weights are kept: 16 MB.
+_MAX_KEPT_WEIGHTS = 2_000_000
+# So many indices are drawn at a time, and counted before they leave the cache: half a megabyte. A thousand resamples of
+# a million rows would be 8 GB.
+_DRAWN_AT_ONCE = 1 << 16
 
 
 def cluster_rows(units: Units, by: str | None) -> list[UnitIndices]:
     """Return the row indices of each sampling unit: of each cluster that shares a value of the tag, or of each row."""
     if not by:
         return list(np.arange(len(units))[:, None])
-    return _split_by_code(np.array(get_cluster_keys(units, by)))
+    return _split_by_code(encode_clusters(units, by))
+
+
+def encode_clusters(units: Units, by: str) -> UnitIndices:
+    """Return the index of each row's sampling unit, in the alphabetical order of the tag's values."""
+    _, codes = units.encode_tag(by)
+    if lacking := int(np.count_nonzero(codes < 0)):
+        raise MeasureError(f"cannot resample by {by!r}: {lacking} of {len(units)} rows lack that tag")
+    return codes
 
 
 def get_cluster_keys(units: Units, by: str) -> list[str]:
     """Return the value of a tag in each row; a row without the tag is an error."""
-    keys = [tags[by] for tags in units.tags if by in tags]
-    if len(keys) < len(units):
-        raise MeasureError(f"cannot resample by {by!r}: {len(units) - len(keys)} of {len(units)} rows lack that tag")
-    return keys
+    encode_clusters(units, by)
+    return [tags[by] for tags in units.tags]
 
 
 def count_sampling_units(units: Units, by: str | None) -> int:
     """Return the number of sampling units: of rows, or of values of a tag."""
-    return len(set(get_cluster_keys(units, by))) if by else len(units)
+    if not by:
+        return len(units)
+    encode_clusters(units, by)
+    return len(units.encode_tag(by)[0])
 
 
 def sum_by_cluster(column: Floats, units: Units, by: str | None) -> tuple[Floats, Floats]:
     """Return the sum of a column and the number of rows, for each sampling unit."""
     if not by:
         return column, np.ones(len(column))
-    _, cluster = np.unique(np.array(get_cluster_keys(units, by)), return_inverse=True)
+    cluster = encode_clusters(units, by)
     return np.asarray(np.bincount(cluster, weights=column), dtype=np.float64), np.bincount(cluster).astype(np.float64)
 
 
-def draw_resamples(n: int, times: int, generator: np.random.Generator) -> Iterator[UnitIndices]:
-    """Yield resamples in batches, (resamples, n): n indices below n, drawn with replacement, ``times`` times in all."""
-    batch_size = max(1, _MAX_INDICES // max(n, 1))
-    for start in range(0, times, batch_size):
-        yield generator.integers(0, n, size=(min(batch_size, times - start), n))
+def make_generator(seed: int, stream: int) -> np.random.Generator:
+    """Return the random numbers of a stratum, of which each has a stream of its own."""
+    # With one and the same seed two groups of equal size would draw the same row numbers, and their errors would be
+    # correlated. The first keeps the plain seed, as a measure without groups has it.
+    return np.random.default_rng([seed, stream] if stream else seed)
+
+
+def draw_weights(n: int, times: int, seed: int, stream: int = 0) -> Iterator[Floats]:
+    """Yield how often each of n units is in each resample, in batches of (resamples, n).
+
+    Each resample has n units, drawn with replacement.
+
+    Args:
+        times: The number of resamples in all batches together.
+        seed, stream: What the random numbers depend on; see ``make_generator``.
+    """
+    # The streams of further strata are drawn from once only.
+    if n * times <= _MAX_KEPT_WEIGHTS and stream == 0:
+        yield _draw_few_weights(n, times, seed)
+    else:
+        yield from _draw_batches(n, times, make_generator(seed, stream))
+
+
+# All groups of a suite have the same weights if they are equally large, as the paradigms of BLiMP are; then most of the
+# time would go into drawing them again.
+@lru_cache(maxsize=1)
+def _draw_few_weights(n: int, times: int, seed: int) -> Floats:
+    weights = np.concatenate([*_draw_batches(n, times, make_generator(seed, 0))])
+    weights.flags.writeable = False
+    return weights
+
+
+def _draw_batches(n: int, times: int, generator: np.random.Generator) -> Iterator[Floats]:
+    at_once = max(1, _DRAWN_AT_ONCE // max(n, 1))
+    for start in range(0, times, at_once):
+        # The numbers are the same as if all were drawn at once.
+        drawn = generator.integers(0, n, size=(min(at_once, times - start), n))
+        yield _count_draws(drawn, n)
+
+
+def _count_draws(drawn: Sequence[UnitIndices] | UnitIndices, n: int) -> Floats:
+    """Return how often each of n units is in each resample."""
+    weights = np.empty((len(drawn), n))
+    for row, indices in zip(weights, drawn, strict=True):
+        row[:] = np.bincount(indices, minlength=n)
+    return weights
 
 
 def make_jackknife_groups(n: int, most: int, seed: int) -> list[UnitIndices]:
@@ -91,6 +146,14 @@ class NestedUnits:
             drawn = generator.random(int(sizes.sum())) * np.repeat(sizes, sizes)
             yield np.repeat(starts[values], sizes) + drawn.astype(np.int64)
 
+    def draw_weights(self, times: int, generator: np.random.Generator) -> Iterator[Floats]:
+        """Yield how often each part is in each resample, in batches of (resamples, parts)."""
+        n = int(self.sizes.sum())
+        at_once = max(1, _DRAWN_AT_ONCE // n)
+        draws = self.draw(times, generator)
+        while drawn := list(islice(draws, at_once)):
+            yield _count_draws(drawn, n)
+
 
 def nest_rows(units: Units, by: str, within: str) -> NestedUnits:
     """Return the sampling units of two levels.
@@ -99,15 +162,11 @@ def nest_rows(units: Units, by: str, within: str) -> NestedUnits:
         by: The tag of the larger units.
         within: The tag of the parts inside them; "row" for single rows.
     """
-    values = np.unique(np.array(get_cluster_keys(units, by)), return_inverse=True)[1]
-    inner = (
-        np.arange(len(units))
-        if within == "row"
-        else np.unique(np.array(get_cluster_keys(units, within)), return_inverse=True)[1]
-    )
+    values = encode_clusters(units, by)
+    inner = np.arange(len(units)) if within == "row" else encode_clusters(units, within)
     # The same item number may stand in several paradigms, where it is a different item: both codes name a part.
-    pairs, part_of_row = np.unique(np.stack([values, inner], axis=1), axis=0, return_inverse=True)
-    return NestedUnits(part_of_row.ravel(), np.bincount(pairs[:, 0]))
+    parts, part_of_row = np.unique(values * (int(inner.max()) + 1) + inner, return_inverse=True)
+    return NestedUnits(part_of_row, np.bincount(parts // (int(inner.max()) + 1)))
 
 
 def _split_by_code(codes: NDArray[np.generic]) -> list[UnitIndices]:

@@ -21,15 +21,16 @@ import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
-from itertools import chain
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import BinaryIO, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from acceptability.errors import StoreError
+from acceptability.outputs import SPELLED, UNSAID, TokenColumns, make_columns
 from acceptability.types import LabelScores, ModelOutput, TokenScores
 
 VERSION = 4
@@ -225,8 +226,8 @@ def delete_blocks(database: sqlite3.Connection, numbers_by_model: Mapping[str, S
 #   log-probabilities, and the tokens themselves, separated by zero bytes;
 # - j: as z, but with the tokens as JSON, for tokens that contain a zero byte;
 # - y, k: as z and j, with a byte for each token between log-probabilities and tokens: 0 if the model knows it, 1 if it
-#   is unknown, 2 if the model does not say, 3 if it is unknown and has a log-probability of its spelling; and those
-#   log-probabilities, as float32.
+#   is unknown, 2 if the model does not say, 3 if it is unknown and has a log-probability of its spelling (the flags of
+#   ``TokenColumns``); and those log-probabilities, as float32.
 #
 # Columns over the whole batch and not one record for each output: NumPy then packs and unpacks a thousand outputs in
 # about the time of one.
@@ -234,7 +235,6 @@ _HEADER = struct.Struct("<IcI")
 _LENGTH = struct.Struct("<I")
 _KINDS = b"lzjyk"
 _KINDS_WITH_UNKNOWN = {b"z": b"y", b"j": b"k"}
-_UNKNOWN, _DOES_NOT_SAY, _UNKNOWN_WITH_SPELLING = 1, 2, 3
 
 
 def encode_block(outputs: Sequence[ModelOutput], keys: bytes, model: str) -> bytes:
@@ -245,58 +245,38 @@ def encode_block(outputs: Sequence[ModelOutput], keys: bytes, model: str) -> byt
         keys: The keys of their queries, concatenated. They are not part of the block, but of its checksum.
         model: The signature of the model.
     """
-    if all(isinstance(output, LabelScores) for output in outputs):
+    if isinstance(outputs, TokenColumns):
+        kind, body = _encode_tokens(outputs)
+    elif all(isinstance(output, LabelScores) for output in outputs):
         logits = [output.logits for output in outputs if isinstance(output, LabelScores)]
         kind, body = b"l", np.array(logits, "<f8").tobytes()
     else:
-        kind, body = _encode_tokens([output for output in outputs if isinstance(output, TokenScores)])
+        kind, body = _encode_tokens(make_columns([output for output in outputs if isinstance(output, TokenScores)]))
     # Signatures may hold file names with half a surrogate pair, which is how Python shows bytes that are not UTF-8.
     owner = model.encode("utf-8", "surrogatepass")
     tail = struct.pack("<cI", kind, len(outputs)) + _LENGTH.pack(len(owner)) + owner + body
     return struct.pack("<I", zlib.crc32(tail, zlib.crc32(keys))) + tail
 
 
-def _encode_tokens(outputs: Sequence[TokenScores]) -> tuple[bytes, bytes]:
+def _encode_tokens(columns: TokenColumns) -> tuple[bytes, bytes]:
     """Return the kind and the body of a block of token scores."""
-    counts = [len(output.tokens) for output in outputs]
-    total = sum(counts)
-    spans = chain.from_iterable(chain.from_iterable([output.offsets for output in outputs]))
-    names = list(chain.from_iterable([output.tokens for output in outputs]))
-    kind, joined_tokens = b"z", "\0".join(names)
+    kind, joined_tokens = b"z", "\0".join(columns.tokens)
     # One separator fewer than tokens; more zeros are part of a token, at which the text would be split too.
-    if joined_tokens.count("\0") >= total:
-        kind, joined_tokens = b"j", json.dumps(names, ensure_ascii=False, separators=(",", ":"))
+    if joined_tokens.count("\0") >= len(columns.tokens):
+        kind, joined_tokens = b"j", json.dumps(list(columns.tokens), ensure_ascii=False, separators=(",", ":"))
     flags = b""
-    if any(output.unknown is not None for output in outputs):
-        spellings = list(chain.from_iterable(output.spelling_logprobs for output in outputs))
-        flags = b"".join(map(_encode_unknown, outputs)) + np.array(spellings, "<f4").tobytes()
+    if columns.flags is not None and (columns.flags != UNSAID).any():
+        spellings = b"" if columns.spellings is None else columns.spellings.astype("<f4", copy=False).tobytes()
+        flags = columns.flags.tobytes() + spellings
         kind = _KINDS_WITH_UNKNOWN[kind]
     parts = (
-        np.array(counts, "<u4").tobytes(),
-        np.fromiter(spans, "<u4", 2 * total).tobytes(),
-        np.concatenate([output.logprobs for output in outputs]).astype("<f4", copy=False).tobytes(),
+        columns.counts.astype("<u4").tobytes(),
+        columns.spans.astype("<u4", copy=False).tobytes(),
+        columns.logprobs.astype("<f4", copy=False).tobytes(),
         flags,
         joined_tokens.encode("utf-8", "surrogatepass"),
     )
     return kind, b"".join(parts)
-
-
-def _encode_unknown(output: TokenScores) -> bytes:
-    """Return a byte for each token that tells whether it is unknown."""
-    if output.unknown is None:
-        return bytes([_DOES_NOT_SAY]) * len(output.tokens)
-    flags = bytearray(len(output.tokens))
-    for position in output.unknown:
-        flags[position] = _UNKNOWN_WITH_SPELLING if output.spelling_logprobs else _UNKNOWN
-    return bytes(flags)
-
-
-def _decode_unknown(flags: bytes) -> tuple[int, ...] | None:
-    """Return the positions of unknown tokens; None if the model does not say, or the block has no flags."""
-    if not flags or flags[0] == _DOES_NOT_SAY:
-        return None
-    # Nearly all sentences consist of known tokens, and this is decoded for every sentence of a suite.
-    return tuple(position for position, flag in enumerate(flags) if flag) if any(flags) else ()
 
 
 def decode_block(block: bytes, keys: bytes, texts: Mapping[int, str], model: str) -> dict[int, ModelOutput] | None:
@@ -307,34 +287,44 @@ def decode_block(block: bytes, keys: bytes, texts: Mapping[int, str], model: str
         texts: The texts of the queries at the wanted rows, which are not stored.
         model: The signature of the model that the block should belong to.
     """
+    outputs = decode_rows(block, keys, np.array(list(texts), np.int64), list(texts.values()), model)
+    return None if outputs is None else dict(zip(texts, outputs, strict=True))
+
+
+def decode_rows(
+    block: bytes, keys: bytes, rows: NDArray[np.int64], texts: Sequence[str], model: str
+) -> Sequence[ModelOutput] | None:
+    """Return outputs of a block; None if the block is damaged or another model's.
+
+    Args:
+        keys: The keys of all queries of the block.
+        rows: The row numbers of the wanted outputs.
+        texts: The texts of their queries, which are not stored.
+        model: The signature of the model that the block should belong to.
+    """
     if not is_intact(block, keys) or read_owner(block) != model:
         return None
     _, kind, count = _HEADER.unpack_from(block)
     start = _HEADER.size + _LENGTH.size + _read_owner_length(block)
     if kind == b"l":
         logits = np.frombuffer(block, "<f8", 2 * count, start).reshape(-1, 2).tolist()
-        return {row: LabelScores(text, tuple(logits[row])) for row, text in texts.items()}
-    counts = np.frombuffer(block, "<u4", count, start)
-    ends = np.cumsum(counts, dtype=np.int64).tolist()
-    total, position = ends[-1], start + 4 * count
-    spans = np.frombuffer(block, "<u4", 2 * total, position).tolist()
+        return [LabelScores(text, tuple(logits[row])) for row, text in zip(rows.tolist(), texts, strict=True)]
+    counts = np.frombuffer(block, "<u4", count, start).astype(np.int64)
+    total, position = int(counts.sum()), start + 4 * count
+    spans = np.frombuffer(block, "<u4", 2 * total, position).reshape(-1, 2)
     logprobs = np.frombuffer(block, "<f4", total, position + 8 * total)
     position += 12 * total
-    flags = block[position : position + total] if kind in _KINDS_WITH_UNKNOWN.values() else b""
-    position += len(flags)
-    spellings = np.frombuffer(block, "<f4", flags.count(_UNKNOWN_WITH_SPELLING), position).tolist()
-    joined_tokens = block[position + 4 * len(spellings) :].decode("utf-8", "surrogatepass")
-    names = json.loads(joined_tokens) if kind in (b"j", b"k") else joined_tokens.split("\0")
-    outputs: dict[int, ModelOutput] = {}
-    for row, text in texts.items():
-        first, last = ends[row] - int(counts[row]), ends[row]
-        offsets = tuple(zip(spans[2 * first : 2 * last : 2], spans[2 * first + 1 : 2 * last : 2], strict=True))
-        unknown, added = _decode_unknown(flags[first:last]), ()
-        if _UNKNOWN_WITH_SPELLING in flags[first:last]:
-            before = flags.count(_UNKNOWN_WITH_SPELLING, 0, first)
-            added = tuple(spellings[before : before + len(unknown or ())])
-        outputs[row] = TokenScores(text, tuple(names[first:last]), offsets, logprobs[first:last], unknown, added)
-    return outputs
+    flags = spellings = None
+    if kind in _KINDS_WITH_UNKNOWN.values():
+        flags = np.frombuffer(block, np.uint8, total, position)
+        position += total
+        spellings = np.frombuffer(block, "<f4", int(np.count_nonzero(flags == SPELLED)), position)
+        position += 4 * len(spellings)
+    joined_tokens = block[position:].decode("utf-8", "surrogatepass")
+    tokens = json.loads(joined_tokens) if kind in (b"j", b"k") else joined_tokens.split("\0")
+    # Without texts, since those of the rows that are not wanted are unknown.
+    everything = TokenColumns([""] * count, counts, tokens, spans, logprobs, flags, spellings)
+    return replace(everything.take(rows), texts=texts)
 
 
 def is_intact(block: bytes, keys: bytes) -> bool:

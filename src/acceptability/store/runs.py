@@ -13,6 +13,7 @@ import csv
 import gzip
 import json
 import os
+import re
 import secrets
 import shutil
 import zlib
@@ -21,8 +22,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
+from itertools import groupby, repeat
+from json.encoder import encode_basestring
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TextIO
+
+import numpy as np
 
 from acceptability import __version__
 from acceptability.errors import AcceptabilityError, StoreError, SuiteError
@@ -30,7 +36,8 @@ from acceptability.models.hf.loading import get_default_device
 from acceptability.paths import home_folder
 from acceptability.store.scores import SCORING_VERSION
 from acceptability.suites import is_catalog_name, load_suite
-from acceptability.types import Contrast, Result, Sentence, Suite, Tags, Units, split_part_name
+from acceptability.timings import time_stage
+from acceptability.types import Contrast, Result, Sentence, Suite, Tags, Units, find_named_part
 
 RunRow = Mapping[str, object]
 
@@ -38,6 +45,9 @@ RunRow = Mapping[str, object]
 _COMPUTING_PACKAGES = ("torch", "transformers", "tokenizers")
 # Far above any suite, and below what fills the memory: a folder of a run may come from somebody else.
 _MAX_SUITE_BYTES = 1 << 30
+# Rows are written so many at a time: some 30 MB.
+_ROWS_AT_ONCE = 1 << 16
+_CSV_SPECIAL = re.compile('[",\r\n]')
 # What reading and unpacking raise if a file holds something else than a suite.
 _DAMAGE_ERRORS = (OSError, EOFError, zlib.error, ValueError, TypeError, KeyError, IndexError, AttributeError)
 
@@ -229,15 +239,17 @@ def _number_own_suites(given: Sequence[SuiteInput]) -> dict[str, Suite]:
 def _describe_inputs(inputs: RunInputs, own_suites: Mapping[str, Suite]) -> dict[str, Any]:
     """Return the inputs as ``run.json`` holds them; of a suite, its file or, for one of the catalog, its name."""
     file_of = {id(suite): file for file, suite in own_suites.items()}
+    with time_stage("fingerprint"):
+        signatures = [given.suite.signature for given in inputs.suites]
     suites = [
         {
             "name": given.name if is_catalog_name(given.name) or given.name.startswith("hf:") else _resolve(given.name),
-            "signature": given.suite.signature,
+            "signature": signature,
             "columns": dict(given.columns),
             "marks": dict(given.marks),
             "file": file_of.get(id(given.suite)),
         }
-        for given in inputs.suites
+        for given, signature in zip(inputs.suites, signatures, strict=True)
     ]
     return {
         "folder": _resolve("."),
@@ -329,14 +341,8 @@ def find_part(suite: Suite, signature: str) -> Suite | None:
     """
     if suite.signature == signature:
         return suite
-    name = signature.rpartition("#")[0]
-    # A suite may itself be called like a part, which was then the first case.
-    where = split_part_name(name)[1] if name.startswith(f"{suite.name}[") else {}
-    try:
-        part = suite.filter(**where)
-    except SuiteError:
-        return None
-    return part if part.signature == signature else None
+    part = find_named_part(suite, signature.rpartition("#")[0])
+    return part if part and part.signature == signature else None
 
 
 def _load_described_suite(folder: Path, described: Mapping[str, Any]) -> Suite:
@@ -399,15 +405,96 @@ class UnitRows:
 
     def __iter__(self) -> Iterator[RunRow]:
         """Yield the record of each row."""
+        for table in self.iter_tables():
+            for cells in table.iter_cells():
+                yield dict(zip(table.names, cells, strict=True))
+
+    def iter_tables(self) -> Iterator[UnitTable]:
+        """Yield consecutive rows that have the same columns."""
         for units, about in self.parts:
-            for row_index, name in enumerate(units.ids):
-                columns = {column: float(values[row_index]) for column, values in units.columns.items()}
-                yield {
-                    **about,
-                    "unit": name,
-                    **columns,
-                    **{f"tag/{tag}": value for tag, value in units.tags[row_index].items()},
-                }
+            start = 0
+            for names, same in groupby(units.tags, key=tuple):
+                end = start + sum(1 for _ in same)
+                for first in range(start, end, _ROWS_AT_ONCE):
+                    yield UnitTable(units, about, range(first, min(first + _ROWS_AT_ONCE, end)), names)
+                start = end
+
+
+@dataclass(frozen=True, eq=False)
+class UnitTable:
+    """Consecutive rows of a result that have the same tags, column by column.
+
+    Args:
+        units: The rows of the result.
+        about: The columns that are the same in all rows.
+        rows: The rows of the table.
+        tags: The names of their tags.
+    """
+
+    units: Units
+    about: RunRow
+    rows: range
+    tags: tuple[str, ...]
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        return [*self.about, "unit", *self.units.columns, *(f"tag/{tag}" for tag in self.tags)]
+
+    def iter_cells(self) -> Iterator[tuple[object, ...]]:
+        """Yield the cells of each row."""
+        return zip(*map(repeat, self.about.values()), self._ids, *self._numbers, *self._tag_columns, strict=False)
+
+    # Whole columns are written, and joined to rows by one template: a dictionary and a call of the JSON encoder, or of
+    # the CSV writer, for each row would take several times as long.
+
+    def iter_json(self) -> Iterator[str]:
+        """Yield each row as JSON."""
+        fields = [f"{_to_json(name)}: {_to_json(value)}".replace("%", "%%") for name, value in self.about.items()]
+        fields += [f"{_to_json(name)}: ".replace("%", "%%") + "%s" for name in self.names[len(fields) :]]
+        if not all(np.isfinite(column).all() for column in self.units.columns.values()):
+            raise ValueError("a row of a result has a number that is not finite")
+        texts = (map(encode_basestring, column) for column in (self._ids, *self._tag_columns))
+        return self._fill(f"{{{', '.join(fields)}}}", texts)
+
+    def iter_csv(self) -> Iterator[str]:
+        """Yield each row as a line of CSV."""
+        fields = [
+            cell.replace("%", "%%")
+            for cell in _quote_cells(["" if value is None else str(value) for value in self.about.values()])
+        ]
+        fields += ["%s"] * (len(self.names) - len(fields))
+        texts = (_quote_cells(list(column)) for column in (self._ids, *self._tag_columns))
+        return self._fill(",".join(fields) + "\r\n", texts)
+
+    def _fill(self, template: str, texts: Iterator[Iterable[str]]) -> Iterator[str]:
+        """Yield a template with the cells of each row, given the columns of ids and tags as they are written."""
+        numbers = (map(float.__repr__, column) for column in self._numbers)
+        return map(template.__mod__, zip(next(texts), *numbers, *texts, strict=True))
+
+    @property
+    def _part(self) -> slice:
+        return slice(self.rows.start, self.rows.stop)
+
+    @property
+    def _ids(self) -> Sequence[str]:
+        return self.units.ids[self._part]
+
+    @property
+    def _numbers(self) -> list[list[float]]:
+        return [column[self._part].astype(np.float64).tolist() for column in self.units.columns.values()]
+
+    @property
+    def _tag_columns(self) -> Iterator[Iterator[str]]:
+        return (map(itemgetter(tag), self.units.tags[self._part]) for tag in self.tags)
+
+
+def _quote_cells(cells: list[str]) -> list[str]:
+    """Return the cells of a column as CSV has them, which quotes commas, quotation marks and line ends."""
+    # Hardly any column has such a cell, which one search over all of them shows.
+    if not _CSV_SPECIAL.search("".join(cells)):
+        return cells
+    return ['"' + cell.replace('"', '""') + '"' if _CSV_SPECIAL.search(cell) else cell for cell in cells]
 
 
 def collect_unit_rows(results: Iterable[Result]) -> UnitRows:
@@ -424,19 +511,41 @@ def collect_unit_rows(results: Iterable[Result]) -> UnitRows:
 
 def _write_rows(path: Path, rows: Iterable[RunRow]) -> None:
     """Write rows to NAME.json and NAME.csv."""
-    # Row by row, and twice over the rows: the columns of the CSV are known only after a first pass, and a list of all
-    # records would fill the memory. A dict keeps the columns in order.
+    # Table by table, and twice over the rows: the columns of the CSV are known only after a first pass, and a list of
+    # all records would fill the memory. A dict keeps the columns in order.
     names: dict[str, None] = {}
     with _open_for_writing(path.with_suffix(".json")) as out:
         out.write("[")
-        for number, row in enumerate(rows):
-            names.update(dict.fromkeys(row))
-            out.write((",\n" if number else "") + _to_json(row))
+        for number, (row_names, text) in enumerate(_iter_json(rows)):
+            names.update(dict.fromkeys(row_names))
+            out.write((",\n" if number else "") + text)
         out.write("]\n")
     with _open_for_writing(path.with_suffix(".csv")) as out:
-        writer = csv.DictWriter(out, list(names), restval="")
-        writer.writeheader()
-        writer.writerows(rows)
+        csv.writer(out).writerow(names)
+        _write_csv_rows(out, rows, list(names))
+
+
+def _iter_json(rows: Iterable[RunRow]) -> Iterator[tuple[Iterable[str], str]]:
+    """Yield rows as JSON with the names of their columns; rows that have the same columns are joined by newlines."""
+    if isinstance(rows, UnitRows):
+        for table in rows.iter_tables():
+            yield table.names, ",\n".join(table.iter_json())
+    else:
+        yield from ((row, _to_json(row)) for row in rows)
+
+
+def _write_csv_rows(out: TextIO, rows: Iterable[RunRow], names: list[str]) -> None:
+    if not isinstance(rows, UnitRows):
+        csv.DictWriter(out, names, restval="").writerows(rows)
+        return
+    for table in rows.iter_tables():
+        if table.names == names:
+            out.write("".join(table.iter_csv()))
+            continue
+        # A column that rows lack is that of an empty cell, which every row has at its end.
+        index_of = {name: index for index, name in enumerate(table.names)}
+        pick = itemgetter(*(index_of.get(name, -1) for name in names))
+        csv.writer(out).writerows(pick((*cells, "")) for cells in table.iter_cells())
 
 
 def _open_for_writing(path: Path) -> TextIO:

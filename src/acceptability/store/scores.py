@@ -24,9 +24,11 @@ from pathlib import Path
 from types import TracebackType
 
 import numpy as np
+from numpy.typing import NDArray
 
 from acceptability.errors import AcceptabilityError, SpecError, StoreError
 from acceptability.models import load_model
+from acceptability.outputs import IndexedOutputs, TextView
 from acceptability.paths import home_folder
 from acceptability.specs import build_signature, parse_model_spec, parse_signature, to_current_kind, to_stored_kind
 from acceptability.store.database import (
@@ -35,7 +37,7 @@ from acceptability.store.database import (
     ModelRecord,
     access_database,
     create_store,
-    decode_block,
+    decode_rows,
     delete_blocks,
     encode_block,
     insert_block,
@@ -291,8 +293,22 @@ class ScoreStore:
             text: Returns the text of the query at an index, which the store does not hold.
             device: The class of device that the model computes on, if it computes in half precision.
         """
+        for outputs in self.iter_known_blocks(model, b"".join(keys), text, device=device):
+            yield from outputs
+
+    def iter_known_blocks(
+        self, model: str, keys: bytes, text: TextLookup, *, device: str | None = None
+    ) -> Iterator[IndexedOutputs]:
+        """Yield the stored outputs of a model for queries, block by block, with the indices of their queries.
+
+        Args:
+            model: The signature of the model.
+            keys: The keys of the queries, concatenated.
+            text: Returns the text of the query at an index, which the store does not hold.
+            device: The class of device that the model computes on, if it computes in half precision.
+        """
         model = StoreKey(model, device, SCORING_VERSION).text
-        is_found = np.zeros(len(keys), bool)
+        is_found = np.zeros(len(keys) // KEY_BYTES, bool)
         try:
             yield from self._iter_known(model, keys, text, is_found)
         except DamagedStore:
@@ -302,12 +318,12 @@ class ScoreStore:
                 yield from self._iter_known(model, keys, text, is_found)
 
     def _iter_known(
-        self, model: str, keys: Sequence[bytes], text: TextLookup, is_found: np.typing.NDArray[np.bool_]
-    ) -> Iterator[tuple[int, ModelOutput]]:
+        self, model: str, keys: bytes, text: TextLookup, is_found: NDArray[np.bool_]
+    ) -> Iterator[IndexedOutputs]:
         """Yield the outputs that are stored under a key, and mark their queries as found."""
         # Keys are compared in sorted arrays and not by SQL: a request has up to millions of them, and the keys of a
         # block are one value in the database.
-        requested_keys = np.array(list(keys), dtype=f"S{KEY_BYTES}")
+        requested_keys = np.frombuffer(keys, dtype=f"S{KEY_BYTES}")
         order = np.argsort(requested_keys)
         sorted_keys = requested_keys[order]
         for block, block_keys in self._list_blocks(model):
@@ -318,10 +334,11 @@ class ScoreStore:
             # Two processes may have scored the same query; the first output counts.
             is_new = ~is_found[query_indices]
             if is_new.any():
-                rows = zip(matching_rows[is_new].tolist(), query_indices[is_new].tolist(), strict=True)
-                for query_index, output in self._read_outputs(model, (block, block_keys), list(rows), text):
-                    is_found[query_index] = True
-                    yield query_index, output
+                indices = query_indices[is_new]
+                texts = TextView(text, indices)
+                outputs = self._read_outputs(model, (block, block_keys), matching_rows[is_new], texts)
+                is_found[indices] = True
+                yield IndexedOutputs(indices, outputs)
 
     def _list_blocks(self, model: str) -> list[BlockKeys]:
         """Return the blocks under a key; raise DamagedStore if there are fewer than were written."""
@@ -342,25 +359,21 @@ class ScoreStore:
         return access_database(self.path, read)
 
     def _read_outputs(
-        self, model: str, block: BlockKeys, rows: Sequence[tuple[int, int]], text: TextLookup
-    ) -> Iterator[tuple[int, ModelOutput]]:
-        """Yield outputs of one block, each with the index of its query.
+        self, model: str, block: BlockKeys, rows: NDArray[np.int64], texts: Sequence[str]
+    ) -> Sequence[ModelOutput]:
+        """Return outputs of one block.
 
         Args:
-            rows: The rows of the block that are wanted, each with the index of its query.
+            rows: The rows of the block that are wanted.
+            texts: The texts of their queries.
         """
         number, keys = block
         query = "SELECT answers FROM block WHERE number = ?"
         stored = access_database(self.path, lambda: self._database.execute(query, [number]).fetchone())
-        outputs = (
-            decode_block(stored[0], keys, {row: text(query_index) for row, query_index in rows}, model)
-            if stored
-            else None
-        )
+        outputs = decode_rows(stored[0], keys, rows, texts, model) if stored else None
         if outputs is None:
             raise DamagedStore("a block does not match its checksum")
-        for row, query_index in rows:
-            yield query_index, outputs[row]
+        return outputs
 
     def add(self, model: str, answers: Iterable[tuple[bytes, ModelOutput]], *, device: str | None = None) -> None:
         """Store the outputs of a model, all or none of them.
@@ -372,12 +385,22 @@ class ScoreStore:
         """
         # Consumed before the transaction begins: an error of the caller's iterator then leaves nothing half written,
         # and the write lock is not held while a model computes.
-        model = StoreKey(model, device, SCORING_VERSION).text
         rows = list(answers)
-        if not rows:
+        self.add_block(model, b"".join([key for key, _ in rows]), [output for _, output in rows], device=device)
+
+    def add_block(self, model: str, keys: bytes, outputs: Sequence[ModelOutput], *, device: str | None = None) -> None:
+        """Store the outputs of a model, all or none of them.
+
+        Args:
+            model: The signature of the model.
+            keys: The keys of the queries, concatenated.
+            outputs: The output of each query.
+            device: The class of device that computed them, if the model computes in half precision.
+        """
+        model = StoreKey(model, device, SCORING_VERSION).text
+        if not outputs:
             return
-        keys = b"".join([key for key, _ in rows])
-        block = encode_block([output for _, output in rows], keys, model)
+        block = encode_block(outputs, keys, model)
         try:
             self._insert(model, keys, block)
         except DamagedStore:

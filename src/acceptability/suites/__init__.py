@@ -11,39 +11,59 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cache
 from itertools import combinations
 from pathlib import Path
 
+import numpy as np
+
 from acceptability import registry
-from acceptability.errors import ReportError, SpecError, SuiteError, suggest_name
-from acceptability.suites.catalog import CatalogEntry, find_entries, load_catalog, read_contents, unknown_suite_error
+from acceptability.errors import ReportError, SpecError, StoreError, SuiteError, suggest_name
+from acceptability.paths import home_folder
+from acceptability.suites.catalog import (
+    CatalogEntry,
+    find_entries,
+    is_plugin_suite,
+    load_catalog,
+    locate_files,
+    read_contents,
+    unknown_suite_error,
+    verify_file,
+)
 from acceptability.suites.notation import read_notation, write_notation
 from acceptability.suites.readers.regions import read_syntaxgym_json
+from acceptability.suites.suite_cache import FileState, SuiteCache, hash_content, make_key, make_name
 from acceptability.suites.tables import (
     TABLE_SUFFIXES,
     build_suite_from_rows,
     is_table_file,
     load_hub_rows,
+    parse_table,
     read_table,
     write_jsonl,
 )
+from acceptability.text.io import read_content
 from acceptability.types import SINGLE_ROWS, Contrast, Sentence, Span, Suite, Tags, make_contrast
 
 _log = logging.getLogger(__name__)
 
 __all__ = [
     "CatalogEntry",
+    "SuiteContents",
     "add_minimal_pairs",
     "build_pair_suite",
     "find_entries",
     "is_catalog_name",
     "load_catalog",
+    "load_contents",
     "load_suite",
     "make_pair",
     "pair_within_items",
+    "summarise_contents",
     "write_suite",
 ]
 
@@ -84,7 +104,7 @@ def _open_suite(name: str, columns: Mapping[str, str] | None, marks: Mapping[str
         raise SuiteError(f"marks are for a .txt file of examples, which {name!r} is not")
     # Endings come before the catalog: no catalog name has one, and a path need not exist for the right error message.
     if is_table_file(name):
-        return read_table(Path(name), columns=columns or {})
+        return _read_table(Path(name), columns or {})
     if name.startswith("hf:"):
         title, header, rows = load_hub_rows(name.removeprefix("hf:"))
         return build_suite_from_rows(title, name, header, rows, columns or {})
@@ -97,14 +117,16 @@ def _open_suite(name: str, columns: Mapping[str, str] | None, marks: Mapping[str
     if name.lower().endswith(".json"):
         return read_syntaxgym_json(Path(name))
     matching_entries = find_entries(name)
-    if len(matching_entries) == 1 and matching_entries[0].id == name:
-        return _read_entry(matching_entries[0])
     if matching_entries:
-        return _merge_suites(name, [_read_entry(entry) for entry in matching_entries])
+        return _read_entries(name, matching_entries)
     parent_entries = [entry for entry in load_catalog() if name.startswith(f"{entry.id}/")]
     if parent_entries:
         # The longest one: "cola/targeted/x/y" is below the suite "cola/targeted/x", not below any shorter name.
-        return _select_below(name, _read_entry(max(parent_entries, key=lambda entry: len(entry.id))))
+        parent = max(parent_entries, key=lambda entry: len(entry.id))
+        # Ids contain the suite's name in some suites (cola/train/17) and not in others (island_effects/...).
+        part = _read_entries(parent.id, [parent]).select_below(name)
+        if part:
+            return replace(part, name=name)
     raise unknown_suite_error(name)
 
 
@@ -115,6 +137,58 @@ def is_catalog_name(name: str) -> bool:
     (True, False)
     """
     return not (is_table_file(name) or name.startswith("hf:") or name.lower().endswith((".txt", ".json")))
+
+
+@dataclass(frozen=True)
+class SuiteContents:
+    """What the sentences of a suite have, which the catalog alone does not say.
+
+    Args:
+        labels, ratings: How many sentences have them.
+        tags: The names of all tags of sentences and contrasts.
+        regions: The names of all regions.
+        first_id, first: The id and the text of the first sentence.
+    """
+
+    labels: int
+    ratings: int
+    tags: tuple[str, ...]
+    regions: tuple[str, ...]
+    first_id: str
+    first: str
+
+
+def summarise_contents(suite: Suite) -> SuiteContents:
+    """Return what the sentences of a suite have."""
+    return SuiteContents(
+        labels=int((suite.labels >= 0).sum()),
+        ratings=int(np.isfinite(suite.ratings).sum()),
+        tags=suite.tag_names,
+        regions=tuple(dict.fromkeys(name for sentence in suite.sentences for name in sentence.regions)),
+        first_id=suite.ids[0],
+        first=suite.texts[0],
+    )
+
+
+def load_contents(entry: CatalogEntry) -> SuiteContents:
+    """Return what the sentences of a suite of the catalog have, without reading its files.
+
+    >>> load_contents(find_entries("blimp")[0]).first
+    'Who should Derek hug after shocking Richard?'
+    """
+    # The catalogs of other packages have no such file, and then the suite is read.
+    known = None if is_plugin_suite(entry) else _load_known_contents().get(entry.id)
+    return summarise_contents(load_suite(entry.id)) if known is None else known
+
+
+@cache
+def _load_known_contents() -> Mapping[str, SuiteContents]:
+    # Written from the suites themselves, which a test compares with it.
+    rows = json.loads(Path(__file__).with_name("contents.json").read_text(encoding="utf-8"))
+    return {
+        name: SuiteContents(**row | {"tags": tuple(row["tags"]), "regions": tuple(row["regions"])})
+        for name, row in rows.items()
+    }
 
 
 def write_suite(suite: Suite, path: Path) -> None:
@@ -136,13 +210,88 @@ def write_suite(suite: Suite, path: Path) -> None:
         raise ReportError(f"cannot write {path}: {error.strerror}") from error
 
 
-def _read_entry(entry: CatalogEntry) -> Suite:
+# Smaller tables are parsed in less time than it takes to look for them.
+_MIN_KEPT_BYTES = 1 << 18
+
+
+def _read_table(path: Path, columns: Mapping[str, str]) -> Suite:
+    """Return the suite in a user's table, from the cache if that content was read in this way before."""
+    state = FileState.of(path)
+    if not state or state.size < _MIN_KEPT_BYTES or _is_in_home(path):
+        return read_table(path, columns=columns)
+    # The name of the suite and the format follow from the name of the file.
+    reading = [path.name, sorted(columns.items())]
+    place = SuiteCache("tables", make_name(str(path.absolute()), reading))
+    content, sha256 = b"", place.find_sha256(path)
+    if sha256 is None:
+        content = read_content(path)
+        sha256 = hash_content(content)
+    kept = place.open(make_key(sha256, reading))
+    if kept:
+        for remark in kept.remarks:
+            _log.info("%s: %s", path, remark)
+    else:
+        content = content or read_content(path)
+        sha256 = hash_content(content)
+        kept = place.write(make_key(sha256, reading), *parse_table(path, content, columns=columns))
+    place.remember({path: sha256}, {path: state})
+    return kept.suite
+
+
+def _is_in_home(path: Path) -> bool:
+    # The page keeps uploaded tables there, which must be gone when their job is deleted.
+    try:
+        return path.resolve().is_relative_to(home_folder().resolve())
+    except StoreError:
+        # Without a home there is no place to keep anything either.
+        return True
+
+
+def _read_entries(name: str, entries: Sequence[CatalogEntry]) -> Suite:
+    """Return the suite of one entry, or of several together, from the cache if these files were read before."""
+    # Files of the package are few and small, and the readers of other packages may change without notice.
+    if any(not entry.folder or is_plugin_suite(entry) for entry in entries):
+        return _parse_entries(name, entries)[0]
+    place = SuiteCache("catalog", name)
+    key = make_key(
+        name, [[entry.id, entry.reader, entry.unit, entry.language, *entry.files.items()] for entry in entries]
+    )
+    files = [(entry, path, location) for entry in entries for path, location in locate_files(entry).items()]
+    hashes = {location: entry.files[path] for entry, path, location in files}
+    states = {location: FileState.of(location) for location in hashes}
+    kept = place.open(key)
+    if not kept:
+        kept = place.write(key, *_parse_entries(name, entries))
+        place.remember(hashes, states)
+        return kept.suite
+    changed = [file for file in files if place.find_sha256(file[2]) != hashes[file[2]]]
+    for entry, path, location in changed:
+        verify_file(entry, path, location)
+    if changed:
+        place.remember(hashes, states)
+    for remark in kept.remarks:
+        _log.warning("%s", remark)
+    return kept.suite
+
+
+def _parse_entries(name: str, entries: Sequence[CatalogEntry]) -> tuple[Suite, tuple[str, ...]]:
+    """Return the suite of one entry, or of several together, and the remarks on it, which the log has too."""
+    if len(entries) == 1 and entries[0].id == name:
+        return _parse_entry(entries[0]), ()
+    suite, remarks = _merge_suites(name, [_read_entries(entry.id, [entry]) for entry in entries])
+    for remark in remarks:
+        _log.warning("%s", remark)
+    return suite, remarks
+
+
+def _parse_entry(entry: CatalogEntry) -> Suite:
     reader = registry.find("reader", entry.reader)
     suite: Suite = reader(entry, read_contents(entry))
     return replace(suite, unit=entry.unit) if entry.unit not in ("", SINGLE_ROWS, suite.unit) else suite
 
 
-def _merge_suites(name: str, suites: list[Suite]) -> Suite:
+def _merge_suites(name: str, suites: list[Suite]) -> tuple[Suite, tuple[str, ...]]:
+    """Return several suites as one, and what a user should know about them."""
     tagged = (
         replace(sentence, tags={**sentence.tags, "suite": suite.name})
         for suite in suites
@@ -158,27 +307,12 @@ def _merge_suites(name: str, suites: list[Suite]) -> Suite:
     unit = units.pop() if len(units) == 1 else ""
     merged = Suite(name, tuple(tagged), tuple(contrasts), unit=unit, derived_tags=tuple(sorted(derived_tags)))
     # Merged suites often share sentences (CoLA's analysis set repeats its development sets), which then count twice.
-    repeated = len(merged.sentences) - len({sentence.text for sentence in merged.sentences})
+    repeated = len(merged.sentences) - len(set(merged.texts))
     names = ", ".join(suite.name for suite in suites)
-    _log.warning(
-        "%s means %d suites together (%s); %d of their texts repeat others", name, len(suites), names, repeated
-    )
+    remarks = [f"{name} means {len(suites)} suites together ({names}); {repeated} of their texts repeat others"]
     if units:
-        _log.warning("%s: the suites have different sampling units, so that single rows are resampled", name)
-    return merged
-
-
-def _select_below(name: str, suite: Suite) -> Suite:
-    # Ids contain the suite's name in some suites (cola/train/17) and not in others (island_effects/...).
-    def is_below(sentence: Sentence) -> bool:
-        return f"{sentence.id}/".startswith(f"{name}/") or f"{suite.name}/{sentence.id}/".startswith(f"{name}/")
-
-    selected = tuple(filter(is_below, suite.sentences))
-    if not selected:
-        raise unknown_suite_error(name)
-    ids = {sentence.id for sentence in selected}
-    contrasts = (contrast for contrast in suite.contrasts if contrast.better in ids and contrast.worse in ids)
-    return replace(suite, name=name, sentences=selected, contrasts=tuple(contrasts))
+        remarks.append(f"{name}: the suites have different sampling units, so that single rows are resampled")
+    return merged, tuple(remarks)
 
 
 def pair_within_items(suite: Suite, by: str = "item") -> Suite:

@@ -42,6 +42,7 @@ class CatalogEntry:
         upstream: The upstream path of a file if it differs; ``ARCHIVE.zip!member`` for a file
             inside an archive, and empty for a file that cannot be downloaded.
         quirks: Peculiarities that a user of the data should know.
+        catalog_folder: The folder of the catalog, in which the files of a suite without ``folder`` lie.
     """
 
     id: str
@@ -59,6 +60,7 @@ class CatalogEntry:
     quirks: tuple[str, ...]
     unit: str = ""
     unit_reason: str = ""
+    catalog_folder: Path = Path(__file__).parent
 
 
 @cache
@@ -111,7 +113,9 @@ def unknown_suite_error(name: str) -> UnknownName:
 def read_entries(path: Path) -> list[CatalogEntry]:
     """Return the entries of a TOML file in the format of the catalog."""
     groups = tomllib.loads(path.read_text(encoding="utf-8"))["group"]
-    return [_build_entry(group, suite) for group in groups for suite in group["suite"]]
+    # The files that a package ships with its catalog lie beside that, wherever the package is installed.
+    place = {"catalog_folder": path.parent}
+    return [_build_entry(group | place, suite) for group in groups for suite in group["suite"]]
 
 
 def _build_entry(group: Mapping[str, Any], suite: Mapping[str, Any]) -> CatalogEntry:
@@ -139,11 +143,21 @@ def read_contents(entry: CatalogEntry) -> dict[str, bytes]:
 
 def fetch_files(entry: CatalogEntry) -> list[Path]:
     """Download the files of a suite that are not on this machine yet, verify all, and return their locations."""
-    locations = {path: _find_file(entry, path) or _download(entry, path) for path in entry.files}
+    locations = locate_files(entry)
     # Files that were there already are verified as well: they may be damaged or edited.
     for path, location in locations.items():
-        _read_checked(entry, path, location)
+        verify_file(entry, path, location)
     return list(locations.values())
+
+
+def locate_files(entry: CatalogEntry) -> dict[str, Path]:
+    """Return the location of each file of a suite, by its path; missing files are downloaded."""
+    return {path: _find_file(entry, path) or _download(entry, path) for path in entry.files}
+
+
+def verify_file(entry: CatalogEntry, path: str, location: Path) -> None:
+    """Raise an error unless a file at a location is that of the catalog."""
+    _read_checked(entry, path, location)
 
 
 def is_available(entry: CatalogEntry) -> bool:
@@ -155,7 +169,7 @@ def verify_files(entry: CatalogEntry) -> dict[str, str]:
     """Return the location of each file of a suite; a missing or altered file is an error."""
     locations = {path: location for path in entry.files if (location := _find_file(entry, path))}
     for path, location in locations.items():
-        _read_checked(entry, path, location)
+        verify_file(entry, path, location)
     missing = [path for path in entry.files if path not in locations]
     if missing:
         raise SuiteError(
@@ -172,7 +186,7 @@ def _read_content(entry: CatalogEntry, path: str) -> bytes:
 def _find_file(entry: CatalogEntry, path: str) -> Path | None:
     """Return the location of a file in the package, in the local copy or in the cache; None if it is missing."""
     if not entry.folder:
-        return Path(__file__).parent / path
+        return entry.catalog_folder / path
     local = local_data_folder()
     folders = [local / entry.folder, _cache_folder(entry)] if local else [_cache_folder(entry)]
     # The local copy comes first: whoever names a folder wants those files, even if others were downloaded before.

@@ -68,6 +68,8 @@ _HEADER_WORD = re.compile(
     r"\b(?:good|bad|sentence|acceptable|unacceptable|grammatical|ungrammatical)\b(?!.*[.?!])", re.IGNORECASE
 )
 
+_HEADERLESS = "two columns of sentences and no header: read as pairs, the better one first"
+
 _log = logging.getLogger(__name__)
 
 
@@ -87,14 +89,33 @@ def read_table(path: Path, *, columns: Mapping[str, str]) -> Suite:
     Args:
         columns: The file's column names by their meaning, such as ``{"text": "Sentence"}``.
     """
-    header, rows = (None if columns else _read_headerless_pairs(path)) or read_rows(path)
-    rows = list(rows)
-    declared = _pop_declaration(rows, str(path)) if path.suffix.lower() == ".jsonl" else None
-    if not declared:
-        return build_suite_from_rows(path.stem, str(path), header, rows, columns)
-    header = list(dict.fromkeys(name for _, row in rows for name in row))
-    suite = build_suite_from_rows(path.stem, str(path), header, rows, columns)
-    return replace(suite, unit=declared.unit, derived_tags=declared.derived_tags)
+    return parse_table(path, read_content(path), columns=columns)[0]
+
+
+def parse_table(path: Path, content: bytes, *, columns: Mapping[str, str]) -> tuple[Suite, tuple[str, ...]]:
+    """Return the suite in the content of a file, and the remarks on how it was interpreted, which the log has too.
+
+    Args:
+        path: The file, whose ending says what format it has.
+        columns: The file's column names by their meaning.
+    """
+    where, remarks = str(path), list[str]()
+    pairs = None if columns or path.suffix.lower() != ".tsv" else _parse_headerless_pairs(content, where)
+    if pairs:
+        remarks.append(_HEADERLESS)
+    header, numbered_rows = pairs or parse_rows(path, content)
+    rows = list(numbered_rows)
+    declared = _pop_declaration(rows, where) if path.suffix.lower() == ".jsonl" else None
+    if declared:
+        header = list(dict.fromkeys(name for _, row in rows for name in row))
+    column_of = _match_columns(header, columns, where)
+    remarks += _describe_columns(column_of)
+    for remark in remarks:
+        _log.info("%s: %s", where, remark)
+    suite = _build_suite(path.stem, where, rows, column_of)
+    if declared:
+        suite = replace(suite, unit=declared.unit, derived_tags=declared.derived_tags)
+    return suite, tuple(remarks)
 
 
 @dataclass(frozen=True)
@@ -168,7 +189,11 @@ def _find_own_tags(suite: Suite, contrast: Contrast) -> dict[str, str]:
 
 def read_rows(path: Path) -> tuple[list[str], Iterable[tuple[int, TableRow]]]:
     """Return the column names and the numbered rows of a file."""
-    content = read_content(path)
+    return parse_rows(path, read_content(path))
+
+
+def parse_rows(path: Path, content: bytes) -> tuple[list[str], Iterable[tuple[int, TableRow]]]:
+    """Return the column names and the numbered rows in the content of a file, whose ending says what format it has."""
     if path.suffix.lower() == ".jsonl":
         rows = list(_read_json_rows(content, str(path)))
         return list(dict.fromkeys(name for _, row in rows for name in row)), rows
@@ -177,16 +202,13 @@ def read_rows(path: Path) -> tuple[list[str], Iterable[tuple[int, TableRow]]]:
     return read_delimited(content, str(path), delimiter="\t" if path.suffix.lower() == ".tsv" else ",")
 
 
-def _read_headerless_pairs(path: Path) -> tuple[list[str], Iterable[tuple[int, TableRow]]] | None:
+def _parse_headerless_pairs(content: bytes, where: str) -> tuple[list[str], Iterable[tuple[int, TableRow]]] | None:
     """Return the rows of a TSV file of pairs without a header, or None if it is not such a file."""
-    if path.suffix.lower() != ".tsv" or not path.is_file():
-        return None
-    rows = [(number, line.split("\t")) for number, line in read_lines(read_content(path), str(path))]
+    rows = [(number, line.split("\t")) for number, line in read_lines(content, where)]
     first = rows[0][1] if rows else []
     is_sentences = len(first) == 2 and all(" " in cell.strip() and not _HEADER_WORD.search(cell) for cell in first)
     if not is_sentences or any(len(row) != 2 for _, row in rows):
         return None
-    _log.info("%s: two columns of sentences and no header: read as pairs, the better one first", path)
     return ["good", "bad"], [(number, {"good": good, "bad": bad}) for number, (good, bad) in rows]
 
 
@@ -217,9 +239,19 @@ def build_suite_from_rows(
         columns: The column names by their meaning, where they are not the usual ones.
     """
     column_of = _match_columns(header, columns, where)
-    if any(column != meaning for meaning, column in column_of.items()):
-        description = ", ".join(f"{meaning} is {column!r}" for meaning, column in column_of.items())
-        _log.info("%s: %s", where, description)
+    for remark in _describe_columns(column_of):
+        _log.info("%s: %s", where, remark)
+    return _build_suite(name, where, rows, column_of)
+
+
+def _describe_columns(column_of: Mapping[str, str]) -> list[str]:
+    """Return a remark on what the columns mean, if their names do not say it."""
+    if all(column == meaning for meaning, column in column_of.items()):
+        return []
+    return [", ".join(f"{meaning} is {column!r}" for meaning, column in column_of.items())]
+
+
+def _build_suite(name: str, where: str, rows: Iterable[tuple[int, TableRow]], column_of: Mapping[str, str]) -> Suite:
     builder = _SuiteBuilder(name, where)
     for number, (line, row) in enumerate(rows, start=1):
         try:

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from acceptability import __version__, registry
+from acceptability.api.interface.arguments import as_list
 from acceptability.errors import ModelError, SpecError, TrainError, suggest_name
 from acceptability.train.checkpoint import CheckpointManager, CheckpointState, PartWriter, atomic_write
 from acceptability.train.corpus import Corpus, CorpusCounts, count_corpus, count_overlap, open_corpus
@@ -305,26 +306,37 @@ def train_from_options(
     kind: str,
     out: str | Path,
     *,
-    corpus: Sequence[str | Path] = (),
-    data: Sequence[str] = (),
-    dev: Sequence[str | Path] = (),
-    options: Sequence[str] = (),
+    corpus: str | Path | Sequence[str | Path] = (),
+    data: str | Sequence[str] = (),
+    dev: str | Path | Sequence[str | Path] = (),
+    options: Mapping[str, object] | Sequence[str] = (),
+    intermediate: str = "",
     licence: str = "",
     progress: TrainingProgressCallback = lambda _: None,
 ) -> dict[str, Any]:
     """Train by a recipe that is given by its name, from text or from labelled sentences, and return its metadata.
 
+    A run that was killed resumes where it stopped when the function is called again with the same arguments.
+
     Args:
-        kind: The name of the recipe in the registry.
+        kind: The name of the recipe, such as ``ngram``; ``acceptability recipes`` lists them with their options.
         out: The folder for the model, which is created if it does not exist.
-        corpus: Files and folders of text, for a recipe that reads text.
-        data: Suites or tables of labelled sentences, for a recipe that reads these.
+        corpus: A file or folder of text, or a list of them, for a recipe that reads text.
+        data: A suite or table of labelled sentences, or a list of them, for a recipe that reads these.
         dev: Held-out text to measure the perplexity on.
-        options: Options of the recipe, each as ``name=value``.
+        options: Options of the recipe: ``{"order": 3}``, or a list of texts, ``["order=3"]``.
+        intermediate: For ``transformer``: the file of an intermediate task to train on first.
         licence: What users of the model must know about the rights in its training data.
         progress: Called with the progress of the training.
     """
-    recipe: Any = read_options(registry.find("recipe", kind), options)
+    corpus, data, dev = as_list(corpus), as_list(data), as_list(dev)
+    first = {"intermediate": intermediate} if intermediate else {}
+    if isinstance(options, Mapping):
+        recipe: Any = make_recipe(kind, {**options, **first})
+    else:
+        if isinstance(options, str):
+            raise SpecError(f"options is the text {options!r}; expected {{'order': 3}} or ['order=3']")
+        recipe = read_options(registry.find("recipe", kind), [*options, *map("=".join, first.items())])
     if reads_labels(recipe):
         if corpus or not data:
             raise SpecError(

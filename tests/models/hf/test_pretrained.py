@@ -15,12 +15,12 @@ pytestmark = [
 
 
 def test_smollm2_knows_agreement() -> None:
-    good, bad = judge(["The keys to the cabinet are here.", "The keys to the cabinet is here."], "smollm2-135m")
+    good, bad = judge(["The keys to the cabinet are here.", "The keys to the cabinet is here."], model="smollm2-135m")
     assert good.score > bad.score + 1
 
 
 def test_smollm2_on_the_starter_suite() -> None:
-    (result,) = evaluate("starter", ["smollm2-135m"], measures=["PairAccuracy"])
+    (result,) = evaluate("starter", ["smollm2-135m"], measure=["PairAccuracy"])
     assert result.value > 0.9
 
 
@@ -30,6 +30,6 @@ def test_smollm2_on_a_sample_of_blimp(data) -> None:
     contrasts = blimp.contrasts[::50]
     ids = {sentence_id for contrast in contrasts for sentence_id in (contrast.better, contrast.worse)}
     sample = Suite("blimp-sample", tuple(sentence for sentence in blimp.sentences if sentence.id in ids), contrasts)
-    (result,) = evaluate(sample, ["smollm2-135m"], measures=["PairAccuracy"])
+    (result,) = evaluate(sample, ["smollm2-135m"], measure=["PairAccuracy"])
     assert result.n == 1340
     assert result.value == pytest.approx(0.792, abs=0.03)

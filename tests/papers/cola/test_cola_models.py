@@ -125,7 +125,7 @@ def test_without_unigrams_the_plain_reductions_remain_with_a_reason(
     def absent(spec: str) -> None:
         raise MissingExtra("slor", "wordfreq", "wordfreq")
 
-    monkeypatch.setattr(cola, "load_reduction", absent)
+    monkeypatch.setattr(cola, "as_reduction", absent)
     model_cells = compute_language_model_cells(StudyModel(small), read_published_values("cola"), ())
     assert {cell.row.rpartition(", ")[2] for cell in model_cells} == {"lp", "mean_lp", "pen_lp"}
     assert all("no Word LogProb Min-1" in cell.note for cell in model_cells)

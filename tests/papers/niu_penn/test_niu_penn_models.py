@@ -156,7 +156,7 @@ def test_without_unigrams_slor_says_what_to_install(monkeypatch: pytest.MonkeyPa
     def absent(text: str) -> None:
         raise MissingExtra("wordfreq:en", "wordfreq", "'acceptability[ngram]'")
 
-    monkeypatch.setattr(user_models, "load_reduction", absent)
+    monkeypatch.setattr(user_models, "as_reduction", absent)
     cells_by_key = by_key(rescore_model(StudyModel("uniform"), StudyTexts(), [], read_published_values("niu_penn")))
     cell = cells_by_key["Table 2", "uniform, SLOR", "LOG"]
     assert cell.ours is None

@@ -32,7 +32,7 @@ def test_it_learns_which_words_occur_but_not_their_order(tmp_path: Path) -> None
     )
     assert metadata["results"]["held out"]["mcc"] == 1.0
     first, reordered, bad = judge(
-        ["the cat once sang.", "once the cat sang.", "the cat ever sang."], f"classifier:{tmp_path}/bag"
+        ["the cat once sang.", "once the cat sang.", "the cat ever sang."], model=f"classifier:{tmp_path}/bag"
     )
     assert first.score == pytest.approx(reordered.score, rel=1e-6)
     assert first.score > 0 > bad.score

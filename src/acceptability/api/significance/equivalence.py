@@ -14,11 +14,11 @@ import numpy as np
 from acceptability import __version__
 from acceptability.api.comparison import align_rows, label_scores
 from acceptability.api.evaluation import choose_resampling, resolve_measures, sign_refit
-from acceptability.api.scoring import as_suite
+from acceptability.api.interface.arguments import as_suite
 from acceptability.errors import MeasureError, Undefined
 from acceptability.protocols import Measure
 from acceptability.specs import build_signature
-from acceptability.stats.bootstrap import Bootstrap, build_difference_stratum, make_generator
+from acceptability.stats.bootstrap import Bootstrap, build_difference_stratum
 from acceptability.stats.effects.equivalence_tests import (
     PERCENTILE,
     EquivalenceTest,
@@ -178,7 +178,7 @@ def _choose_test(
         stratum = build_difference_stratum(measure, first, second, resampling)
         if stratum.size < 2 or not resampling.resamples:
             raise Undefined("a test by the bootstrap needs two rows or clusters, and resamples")
-        resampled = stratum.resample(make_generator(resampling, 0))
+        resampled = stratum.resample(0)
         return equivalence_of_resamples(difference, resampled, margin, count_sampling_units(first, by), alpha=alpha)
     is_binary = all(np.isin(rows[column], (0.0, 1.0)).all() for rows in units)
     if is_binary and not by:

@@ -22,6 +22,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -41,9 +42,10 @@ from acceptability.models.hf.loading import (
     to_query_span,
     validate_dtype,
 )
+from acceptability.outputs import UNKNOWN, TokenColumns
 from acceptability.protocols import Model
 from acceptability.specs import format_spec
-from acceptability.types import Query, TokenScores
+from acceptability.types import Query, Span, TokenScores
 
 if TYPE_CHECKING:
     from acceptability.models.hf.causal_forward import CausalForwardPath
@@ -83,11 +85,6 @@ class CausalEncoding(NamedTuple):
         """Return the tokens with their log-probabilities."""
         ids, query, spans = self.ids, self.query, self.encoding.offsets
         tokens = tuple([names[ids[position]] for position in self.scored])
-        # The usual case, without copying: millions of sentences pass here.
-        if not query.target and not query.context and not self.lead_chars and len(spans) == len(tokens):
-            return TokenScores(
-                query.text, tokens, tuple(spans), logprobs, find_unknown_tokens(tokens, spans, unknown_token)
-            )
         # The end token is not in the text: it gets an empty span behind the last character.
         spans.append((len(query.full_text) + self.lead_chars,) * 2)
         shifted = [(max(start - self.lead_chars, 0), max(end - self.lead_chars, 0)) for start, end in spans]
@@ -207,17 +204,26 @@ class Causal(Model):
             raise ModelError(f"{self.files.name} has no end token; leave out eos=True and spaces='trailing'")
         return (self.files.tokenizer.eos_token_id,)
 
-    def begin(self, batch: Sequence[CausalEncoding]) -> Callable[[], list[TokenScores]]:
+    def begin(self, batch: Sequence[CausalEncoding]) -> Callable[[], Sequence[TokenScores]]:
         """Start a forward pass, and return the function that waits for the scores of each query."""
         names, unknown_token = self.files.token_names, self.files.tokenizer.unk_token
         with convert_out_of_memory(f"{self.files.name}: a batch of {len(batch)} texts"):
             if self.spaces == "trailing":
                 return self._begin_trailing_spaces(batch)
             collect = self.forward([(encoding.ids, encoding.scored) for encoding in batch])
-        return lambda: [
-            encoding.to_token_scores(logprobs, names, unknown_token)
-            for encoding, logprobs in zip(batch, collect(), strict=True)
-        ]
+
+        def collect_scores() -> Sequence[TokenScores]:
+            logprobs = collect()
+            spans = [encoding.encoding.offsets for encoding in batch]
+            # The usual case, without an object for each sentence: all tokens of whole texts, and nothing else.
+            if all(map(_scores_whole_text, batch, spans)):
+                return _to_columns(batch, spans, logprobs, names, unknown_token)
+            return [
+                encoding.to_token_scores(own, names, unknown_token)
+                for encoding, own in zip(batch, logprobs, strict=True)
+            ]
+
+        return collect_scores
 
     def _begin_trailing_spaces(self, batch: Sequence[CausalEncoding]) -> Callable[[], list[TokenScores]]:
         """Start a forward pass, and return the function that waits for scores with trailing spaces."""
@@ -254,7 +260,7 @@ class Causal(Model):
             raise ModelError(f"{self.files.name} has no tokens that begin with a space; leave out spaces='trailing'")
         return np.array(sorted({*opening, self.files.tokenizer.eos_token_id}))
 
-    def run(self, batch: Sequence[CausalEncoding]) -> list[TokenScores]:
+    def run(self, batch: Sequence[CausalEncoding]) -> Sequence[TokenScores]:
         """Return the scores of each query, from one forward pass."""
         return self.begin(batch)()
 
@@ -304,6 +310,30 @@ def _encode_query(index: int, query: Query, encoding: Any, frame: TextFrame, unk
     return CausalEncoding(query, ids, scored, first, lead, encoding)
 
 
+def _scores_whole_text(encoding: CausalEncoding, spans: Sequence[Span]) -> bool:
+    """Return whether the scored tokens are all tokens of the text, in places that need no shift."""
+    query = encoding.query
+    return not query.target and not query.context and not encoding.lead_chars and len(spans) == len(encoding.scored)
+
+
+def _to_columns(
+    batch: Sequence[CausalEncoding],
+    spans: Sequence[Sequence[Span]],
+    logprobs: Sequence[NDArray[np.float32]],
+    names: Sequence[str],
+    unknown_token: str | None,
+) -> TokenColumns:
+    """Return the scores of whole texts, as ``to_token_scores`` gives them, in columns."""
+    ids = chain.from_iterable([encoding.ids[encoding.scored[0] : encoding.scored[-1] + 1] for encoding in batch])
+    tokens = list(map(names.__getitem__, ids))
+    all_spans = np.fromiter(chain.from_iterable(chain.from_iterable(spans)), np.uint32, 2 * len(tokens)).reshape(-1, 2)
+    flags = np.zeros(len(tokens), np.uint8)
+    for position in find_unknown_tokens(tokens, list(chain.from_iterable(spans)), unknown_token):
+        flags[position] = UNKNOWN
+    counts = np.fromiter(map(len, spans), np.int64, len(batch))
+    return TokenColumns([each.query.text for each in batch], counts, tokens, all_spans, np.concatenate(logprobs), flags)
+
+
 def _charge_trailing_spaces(
     encoding: CausalEncoding, positions: Sequence[int], logprob_rows: NDArray[np.float32], space_ids: frozenset[int]
 ) -> NDArray[np.float32]:
@@ -340,17 +370,23 @@ def open_model(
     trust_remote_code: bool = False,
 ) -> Causal:
     """Return the causal model at a location. The options are those of ``Causal`` and of ``find_checkpoint``."""
+    validate_framing(bos, eos, preset, spaces)
+    files = find_checkpoint(
+        "causal", location, adapter=adapter, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code
+    )
+    return Causal(files, bos, eos, validate_dtype(dtype), device, preset, spaces)
+
+
+def validate_framing(bos: object, eos: object, preset: object, spaces: object) -> None:
+    """Raise an error for options of ``Causal`` that do not say how a text is framed."""
     if bos is not None and not isinstance(bos, str):
         raise ModelError(f"causal: bos is {bos!r}; expected a token, 'auto' or None")
+    validate_bool("eos", eos)
     if preset is not None:
         validate_choice("preset", preset, PRESETS)
         if bos != "auto" or eos:
             raise ModelError(f"causal: preset={preset!r} says how a text is framed; leave out bos and eos")
     validate_choice("spaces", spaces, ("leading", "trailing"))
-    files = find_checkpoint(
-        "causal", location, adapter=adapter, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code
-    )
-    return Causal(files, bos, validate_bool("eos", eos), validate_dtype(dtype), device, preset, spaces)
 
 
 def sees_future_tokens(net: Any) -> bool:

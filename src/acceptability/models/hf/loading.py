@@ -30,6 +30,7 @@ from acceptability.models.hf.adapters import (
     find_adapter,
     hide_adapter,
 )
+from acceptability.models.hf.devices import detect_default_device
 from acceptability.types import Query
 
 _log = logging.getLogger(__name__)
@@ -437,8 +438,11 @@ def get_device_class(dtype: str, device: str) -> str | None:
     >>> get_device_class("bfloat16", "cuda:1"), get_device_class("float32", "cuda:1")
     ('cuda', None)
     """
-    # Only "auto" needs PyTorch, which takes seconds to import.
-    return None if dtype == "float32" else (select_device(device) if device == "auto" else device).partition(":")[0]
+    if dtype == "float32":
+        return None
+    if device == "auto":
+        device = detect_default_device() or select_device(device)
+    return device.partition(":")[0]
 
 
 def get_default_device() -> str | None:

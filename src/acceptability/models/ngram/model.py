@@ -206,7 +206,7 @@ class NGram(Model):
         token_logprobs = np.array([*logprobs, *ends], dtype=np.float32)
         added: tuple[float, ...] = ()
         if self.unknown == "spelling" and unknown:
-            added = add_spelling(token_logprobs, words, unknown, self.spelling)
+            added = tuple(add_spelling(token_logprobs, words, unknown, self.spelling).tolist())
         offsets = [encoded.offsets[position] for position in encoded.scored_positions]
         return TokenScores(
             encoded.query.text,

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from acceptability.errors import ModelError, QueryError
 from acceptability.models.files import hash_files, resolve_folder_version
+from acceptability.models.ngram.word_columns import WordColumns, join_word_columns, split_texts
 from acceptability.models.unknown_words import (
     DEFAULT_POLICY,
     SpellingModel,
@@ -31,6 +32,8 @@ from acceptability.models.unknown_words import (
     fit_spelling,
     refuse_unknown_words,
 )
+from acceptability.outputs import SPELLED, Ints, TokenColumns, expand_ranges
+from acceptability.outputs import UNKNOWN as UNKNOWN_FLAG
 from acceptability.protocols import Model
 from acceptability.specs import format_spec
 from acceptability.text.words import (
@@ -42,38 +45,14 @@ from acceptability.text.words import (
     Vocabulary,
     read_vocabulary,
 )
-from acceptability.types import Floats, Query, Span, TokenScores
+from acceptability.types import Floats, Query
 
 WEIGHTS_FILE = "model.safetensors"
 FORMAT = "acceptability n-gram 1"
 
 Arrays = dict[str, NDArray[Any]]
-Ints = NDArray[np.int64]
 _NOT_FOUND = -1
 _MAX_DRAWS = 10_000
-
-
-@dataclass(frozen=True)
-class TrainedNGramEncoding:
-    """The words of a query, their ids, and which of them are scored.
-
-    Args:
-        offsets: The character span of each word in the query's text.
-        word_ids: -1 for an unknown word that gets a fixed log-probability and ends the history.
-        unknown: The indices among the scored positions of the words that are not in the vocabulary.
-    """
-
-    query: Query
-    words: tuple[str, ...]
-    offsets: tuple[Span, ...]
-    word_ids: tuple[int, ...]
-    scored_positions: tuple[int, ...]
-    unknown: tuple[int, ...] = ()
-
-    @property
-    def size(self) -> int:
-        """The number of words."""
-        return len(self.words)
 
 
 class LogprobTable(Protocol):
@@ -149,68 +128,98 @@ class TrainedNGram(Model):
             raise ModelError(f"{self.folder}: {WEIGHTS_FILE} and {VOCABULARY_FILE} belong to different models")
         return table
 
-    def encode(self, queries: Sequence[Query]) -> list[TrainedNGramEncoding]:
-        """Return the words of each query; a query without a known word is an error."""
-        return [self._encode_query(query, index) for index, query in enumerate(queries)]
+    def encode(self, queries: Sequence[Query]) -> WordColumns:
+        """Return the words of the queries; a query without a known word is an error."""
+        texts = [query.full_text for query in queries]
+        split = split_texts(texts, self.vocabulary)
+        # Words of the context get empty or cut spans; they are never scored.
+        leads = np.array([query.text_start if query.context else 0 for query in queries], np.int64)
+        targets = np.array([query.target or (0, len(query.text)) for query in queries], np.int64).reshape(-1, 2)
+        owners = np.repeat(np.arange(len(queries)), split.counts)
+        spans = split.spans - leads[owners, None]
+        is_scored = (spans[:, 0] < targets[owners, 1]) & (spans[:, 1] > targets[owners, 0])
+        word_ids = split.word_ids
+        is_unknown = word_ids == UNKNOWN
+        encoded = WordColumns(
+            queries,
+            split.counts,
+            split.words,
+            np.maximum(spans, 0),
+            # With a fixed log-probability, the word has no symbol in the model, and nothing can be conditioned on it.
+            word_ids if self._unknown_logprob is None else np.where(is_unknown, -1, word_ids),
+            is_scored,
+            is_unknown,
+        )
+        self._check_queries(encoded, owners)
+        return encoded
+
+    def _check_queries(self, encoded: WordColumns, owners: Ints) -> None:
+        """Raise an error for the first query that cannot be scored.
+
+        Args:
+            owners: The query of each word.
+        """
+        known, scored, refused = (
+            np.bincount(owners[chosen], minlength=len(encoded))
+            for chosen in (~encoded.is_unknown, encoded.is_scored, encoded.is_scored & encoded.is_unknown)
+        )
+        is_wrong = (encoded.counts == 0) | (scored == 0)
+        is_wrong |= (known == 0) & (not self.lenient)
+        is_wrong |= (refused > 0) & (self.unknown == "refuse")
+        if not is_wrong.any():
+            return
+        index = int(is_wrong.argmax())
+        if not encoded.counts[index]:
+            raise QueryError(index, "there is no word in it")
+        if not (self.lenient or known[index]):
+            raise QueryError(index, f"the model {self.folder.name} knows none of its words")
+        if not scored[index]:
+            raise QueryError(index, "there is no word in its target")
+        own = encoded[index]
+        refuse_unknown_words(self.folder.name, own.words[own.is_scored & own.is_unknown].tolist(), index)
 
     def as_lenient(self) -> TrainedNGram:
         """Return the same model, which also scores texts in which every word is unknown."""
         return replace(self, lenient=True)
 
-    def run(self, batch: Sequence[TrainedNGramEncoding]) -> list[TokenScores]:
+    def run(self, batch: Sequence[WordColumns]) -> TokenColumns:
         """Return the log-probability of every scored word, given the words before it."""
+        encoded = batch if isinstance(batch, WordColumns) else join_word_columns(batch)
         # All sentences are concatenated, so that the table is searched once per order and not once per word.
-        bos = [START] if self.bos else []
-        word_ids = np.array([word_id for encoded in batch for word_id in (*bos, *encoded.word_ids, END)], np.int64)
-        lengths = np.array([encoded.size + len(bos) + 1 for encoded in batch])
+        bos = int(bool(self.bos))
+        lengths = encoded.counts + bos + 1
         first_rows = np.cumsum(lengths) - lengths
+        end_rows, word_rows = first_rows + lengths - 1, expand_ranges(first_rows + bos, encoded.counts)
+        word_ids = np.full(int(lengths.sum()), END, np.int64)
+        if bos:
+            word_ids[first_rows] = START
+        word_ids[word_rows] = encoded.word_ids
         starts = np.zeros(len(word_ids), bool)
         starts[first_rows] = True
         logprobs = self.table.logprobs(word_ids, starts)
         if self._unknown_logprob is not None:
             logprobs[word_ids < 0] = self._unknown_logprob
-        return [
-            self._build_token_scores(encoded, logprobs[start : start + length])
-            for encoded, start, length in zip(batch, (first_rows + len(bos)).tolist(), lengths.tolist(), strict=True)
-        ]
-
-    def _build_token_scores(self, encoded: TrainedNGramEncoding, logprobs: NDArray[np.float32]) -> TokenScores:
-        scores_eos = self.eos and not encoded.query.target
-        positions = [*encoded.scored_positions, *([encoded.size] if scores_eos else [])]
-        tokens = (
-            *(encoded.words[position] for position in encoded.scored_positions),
-            *(["</s>"] if scores_eos else []),
-        )
-        offsets = (
-            *(encoded.offsets[position] for position in encoded.scored_positions),
-            *([(len(encoded.query.text),) * 2] if scores_eos else []),
-        )
-        token_logprobs = logprobs[positions]
-        added: tuple[float, ...] = ()
-        if self.unknown == "spelling" and encoded.unknown:
-            added = add_spelling(token_logprobs, tokens, encoded.unknown, self.spelling)
-        return TokenScores(encoded.query.text, tokens, offsets, token_logprobs, encoded.unknown, added)
-
-    def _encode_query(self, query: Query, index: int) -> TrainedNGramEncoding:
-        words, spans = self.vocabulary.tokenize(query.full_text)
-        if not words:
-            raise QueryError(index, "there is no word in it")
-        word_ids = self.vocabulary.to_ids(words)
-        if not (self.lenient or any(word_id != UNKNOWN for word_id in word_ids)):
-            raise QueryError(index, f"the model {self.folder.name} knows none of its words")
-        start, end = (query.text_start + offset for offset in query.target or (0, len(query.text)))
-        scored_positions = tuple(position for position, span in enumerate(spans) if span[0] < end and span[1] > start)
-        if not scored_positions:
-            raise QueryError(index, "there is no word in its target")
-        unknown = tuple(number for number, position in enumerate(scored_positions) if word_ids[position] == UNKNOWN)
-        if self.unknown == "refuse":
-            refuse_unknown_words(self.folder.name, [words[scored_positions[number]] for number in unknown], index)
-        # With a fixed log-probability, the word has no symbol in the model, and nothing can be conditioned on it.
-        if self._unknown_logprob is not None:
-            word_ids = [-1 if word_id == UNKNOWN else word_id for word_id in word_ids]
-        # Words of the context get empty or cut spans; they are never among the scored positions.
-        offsets = tuple((max(a - query.text_start, 0), max(b - query.text_start, 0)) for a, b in spans)
-        return TrainedNGramEncoding(query, tuple(words), offsets, tuple(word_ids), scored_positions, unknown)
+        # The columns of what is scored are cut out of columns with a row for each symbol.
+        is_scored = np.zeros(len(word_ids), bool)
+        is_scored[word_rows] = encoded.is_scored
+        is_scored[end_rows] = self.eos and np.array([query.target is None for query in encoded.queries])
+        tokens = np.full(len(word_ids), "</s>", object)
+        tokens[word_rows] = encoded.words
+        # The end symbol is not in the text: it gets an empty span behind the last character.
+        spans = np.zeros((len(word_ids), 2), np.uint32)
+        spans[end_rows] = np.array([len(query.text) for query in encoded.queries])[:, None]
+        spans[word_rows] = encoded.spans
+        is_unknown = np.zeros(len(word_ids), bool)
+        is_unknown[word_rows] = encoded.is_unknown
+        scored_tokens, scored_logprobs, is_unknown = tokens[is_scored], logprobs[is_scored], is_unknown[is_scored]
+        flags, spellings = np.where(is_unknown, np.uint8(UNKNOWN_FLAG), np.uint8(0)), None
+        if self.unknown == "spelling":
+            unknown = np.flatnonzero(is_unknown)
+            spellings = add_spelling(scored_logprobs, scored_tokens, unknown, self.spelling)
+            flags[unknown] = SPELLED
+        counts = np.add.reduceat(is_scored, first_rows, dtype=np.int64)
+        texts = [query.text for query in encoded.queries]
+        return TokenColumns(texts, counts, scored_tokens.tolist(), spans[is_scored], scored_logprobs, flags, spellings)
 
     @cached_property
     def _unknown_logprob(self) -> float | None:

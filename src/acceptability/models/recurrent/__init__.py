@@ -291,7 +291,7 @@ class Recurrent(Model):
         if self._unknown_logprob is not None:
             token_logprobs[list(encoded.unknown)] = self._unknown_logprob
         elif self.unknown == "spelling" and encoded.unknown:
-            added = add_spelling(token_logprobs, tokens, encoded.unknown, self.spelling)
+            added = tuple(add_spelling(token_logprobs, tokens, encoded.unknown, self.spelling).tolist())
         return TokenScores(encoded.query.text, tokens, offsets, token_logprobs, encoded.unknown, added)
 
     def _encode_query(self, query: Query, index: int) -> RecurrentEncoding:

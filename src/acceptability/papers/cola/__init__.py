@@ -18,7 +18,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from acceptability.api.scoring import ProgressCallback, load_reduction
+from acceptability.api.interface.arguments import as_reduction
+from acceptability.api.scoring import ProgressCallback
 from acceptability.errors import MissingExtra, SpecError
 from acceptability.models import expand_named_model
 from acceptability.papers import CORPUS, RESTARTS, Paper, StudyOption
@@ -230,7 +231,7 @@ def _list_reductions(model: str) -> tuple[dict[str, str], str]:
     # All reductions must subtract the same unigrams, or differences between their rows would be of unigrams too.
     slor, unigram_note = choose_slor(expand_named_model(model))
     try:
-        unigrams = load_reduction(slor).unigrams  # type: ignore[attr-defined]
+        unigrams = as_reduction(slor).unigrams  # type: ignore[attr-defined]
     except MissingExtra as error:
         return plain, f"no Word LogProb Min-1: {error}"
     return plain | {name: format_spec(name, {"unigrams": unigrams}) for name in _UNIGRAM_REDUCTIONS}, unigram_note

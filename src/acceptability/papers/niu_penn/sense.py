@@ -23,7 +23,8 @@ from pathlib import Path
 
 import numpy as np
 
-from acceptability.api.scoring import Judgement, as_model, judge
+from acceptability.api.interface.arguments import as_model
+from acceptability.api.scoring import Judgement, judge
 from acceptability.errors import CorpusError, ModelError, Undefined
 from acceptability.papers.cells import Cell, CellKey, PublishedValues
 from acceptability.papers.niu_penn.pbc_tables import SCALES, NumberOrReason, ScoresByNorm, compute_pbc, make_model_cell
@@ -320,7 +321,7 @@ def compute_ratio(model: str | Model, *, lower: bool = False) -> ProbabilityRati
     """
     _, loaded_model = as_model(model)
     texts = [text.lower() if lower else text for text in (SENTENCE, REVERSAL)]
-    sentence, reversal = judge(texts, loaded_model, "lp")
+    sentence, reversal = judge(texts, model=loaded_model, reduce="lp")
     return ProbabilityRatio(
         (sentence.score - reversal.score) / math.log(10), _note_unknown_words(loaded_model, (sentence, reversal))
     )

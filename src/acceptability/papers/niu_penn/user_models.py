@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from acceptability.api.scoring import ProgressCallback, load_reduction, score_reductions
+from acceptability.api.interface.arguments import as_reduction
+from acceptability.api.scoring import ProgressCallback, score_reductions
 from acceptability.errors import MissingExtra, ModelError, SpecError
 from acceptability.models import load_model
 from acceptability.papers.cells import Cell, PublishedValues
@@ -247,7 +248,7 @@ def _choose_reductions(model: str) -> tuple[dict[str, str], str, str]:
     # SLOR needs the package wordfreq, unless the model has unigrams of its own. Without it, the other rows still
     # appear.
     try:
-        load_reduction(slor)
+        as_reduction(slor)
     except MissingExtra as error:
         return _PLAIN_REDUCTIONS, unigrams, str(error)
     return {**_PLAIN_REDUCTIONS, "SLOR": slor}, unigrams, ""

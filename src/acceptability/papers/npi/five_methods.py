@@ -13,7 +13,8 @@ import numpy as np
 
 from acceptability.api.contrasts import score_target_contrasts
 from acceptability.api.evaluation import measure
-from acceptability.api.scoring import ProgressCallback, as_model, score
+from acceptability.api.interface.arguments import as_model
+from acceptability.api.scoring import ProgressCallback, score
 from acceptability.errors import MeasureError, MissingExtra, ModelError, OutOfMemory, SuiteError
 from acceptability.measures.classification import MCC, find_natural_threshold
 from acceptability.measures.pairs import AbsolutePair, GradientPair

@@ -29,7 +29,6 @@ from acceptability.stats.bootstrap import (
     are_sampled,
     build_difference_stratum,
     build_stratum,
-    make_generator,
     resample_groups,
     resample_strata,
     take_only,
@@ -49,7 +48,7 @@ from acceptability.stats.intervals.closed_forms import (
     summarise_strata,
     t_interval,
 )
-from acceptability.stats.resampling import count_sampling_units, get_cluster_keys, sum_by_cluster
+from acceptability.stats.resampling import count_sampling_units, encode_clusters, make_generator, sum_by_cluster
 from acceptability.types import Floats, Units
 
 _SINGLE_ANSWERS = (0.0, 0.5, 1.0)
@@ -254,7 +253,7 @@ def _count_class_units(units: Units, by: str | None, is_good: bool) -> float:
     members = units["label"] == (1.0 if is_good else 0.0)
     if not by:
         return float(members.sum())
-    return float(len(set(np.array(get_cluster_keys(units, by))[members])))
+    return float(len(np.unique(encode_clusters(units, by)[members])))
 
 
 def _interval_of_matthews(measure: Statistic, units: Units, bootstrap: Bootstrap) -> Interval:
@@ -263,7 +262,7 @@ def _interval_of_matthews(measure: Statistic, units: Units, bootstrap: Bootstrap
     counts = np.array([float(cell.sum()) for cell in cells])
     effective = _count_effective_rows(measure, units, bootstrap)
     weighted = counts * (effective / len(units))
-    bounds = matthews_interval(weighted, bootstrap.resamples, make_generator(bootstrap, 0), bootstrap.level)
+    bounds = matthews_interval(weighted, bootstrap.resamples, make_generator(bootstrap.seed, 0), bootstrap.level)
     return _make_interval(bounds, "dirichlet")
 
 

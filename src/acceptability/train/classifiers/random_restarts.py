@@ -25,7 +25,8 @@ from typing import Any
 
 from acceptability import registry
 from acceptability.api.evaluation import measure
-from acceptability.api.scoring import ProgressCallback, as_engine, as_model, as_suite, score
+from acceptability.api.interface.arguments import as_engine, as_model, as_suite
+from acceptability.api.scoring import ProgressCallback, score
 from acceptability.engine.processes import CallOutcome, ProgressListener, WorkerFunction
 from acceptability.errors import EngineError, MeasureError, SpecError, TrainError, Undefined
 from acceptability.measures.classification import MCC, Accuracy, majority_vote, summarise_restarts

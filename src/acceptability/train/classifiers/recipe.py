@@ -44,7 +44,7 @@ CHECKPOINT_FOLDER = ".checkpoint"
 class LabelledSentences:
     """Sentences with labels: 1 for acceptable, 0 for unacceptable."""
 
-    sentences: tuple[Sentence, ...]
+    sentences: Sequence[Sentence]
 
     def __post_init__(self) -> None:
         unlabelled = [sentence.id for sentence in self.sentences if sentence.label is None]
