@@ -7,9 +7,9 @@ share an item, resample items (``by="item"``).
 
 A resample is a row of weights, of how often it has each unit, and a measure says how its value follows from weights
 (``Statistic.weigh``): many resamples are then computed at a time, from sums over the rows of each unit, or from rows
-that are sorted once. ``value`` gets the rows of each resample only where a measure does not say it, and the numbers are the
-same. The jackknife that BCa needs leaves out each row (or cluster) in turn or, if the value is no mean and there are
-more than 400, each of 400 random groups of them. Where something was fitted to the rows, such as a threshold, it is
+that are sorted once. ``value`` gets the rows of each resample only where a measure does not say it, and the numbers are
+the same. The jackknife that BCa needs leaves out each row (or cluster) in turn or, if the value is no mean and there
+are more than 400, each of 400 random groups of them. Where something was fitted to the rows, such as a threshold, it is
 fitted again in every resample (``Units.refit``): an interval for one fixed threshold would leave out that another
 sample gives another one.
 
