@@ -19,7 +19,7 @@ from acceptability.types import SentenceColumns, Suite
 
 from .test_columns import check_same, describe
 
-# Larger suites take longer than all others together and are compared with --slow; each reader but one has a smaller one.
+# Larger suites take longer than all others together: --slow. Every reader but one has a smaller one.
 LARGE = 20_000
 SMALL = "niu_penn2020"
 LONG_AGO = 1_500_000_000 * 10**9
