@@ -187,7 +187,7 @@ def run_command(words: list[str]) -> list[str]:
 
     from acceptability.cli import app
 
-    done = CliRunner().invoke(app, words[1:] if words[0] == "acceptability" else words)
+    done = CliRunner().invoke(app, words[1:] if words[0] == "acceptability" else words, env={"COLUMNS": None})
     if done.exit_code:
         raise SystemExit(f"{shlex.join(words)}: {done.exception!r}\n{done.stderr}")
     return [line.rstrip() for line in done.stdout.rstrip().splitlines()]
