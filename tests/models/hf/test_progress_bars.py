@@ -53,9 +53,15 @@ def test_two_models_at_a_time_leave_the_setting_as_it_was(enabled: bool) -> None
     assert logging.is_progress_bar_enabled() == enabled
 
 
-def test_a_failure_and_the_bars_of_the_hub_are_no_exception() -> None:
-    logging.enable_progress_bar()
-    with pytest.raises(ValueError, match="damaged"), hide_progress_bars():
+def load_damaged_model() -> None:
+    with hide_progress_bars():
+        assert not logging.is_progress_bar_enabled()
         assert not are_progress_bars_disabled()
         raise ValueError("damaged")
+
+
+def test_a_failure_brings_the_bars_back_and_those_of_the_hub_stay() -> None:
+    logging.enable_progress_bar()
+    with pytest.raises(ValueError, match="damaged"):
+        load_damaged_model()
     assert logging.is_progress_bar_enabled()
