@@ -28,6 +28,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 from acceptability import __version__, registry
 from acceptability.api.interface.arguments import as_list
+from acceptability.display import ShownMapping, format_html
 from acceptability.errors import ModelError, SpecError, TrainError, suggest_name
 from acceptability.train.checkpoint import CheckpointManager, CheckpointState, PartWriter, atomic_write
 from acceptability.train.corpus import Corpus, CorpusCounts, count_corpus, count_overlap, open_corpus
@@ -168,6 +169,37 @@ class RecipeDeclaration(Protocol):
             f"the recipe {self.kind} cannot be searched: its class has no method sample_hyperparameters(seed). "
             "Omit --search, and set its options yourself."
         )
+
+
+class TrainedModel(ShownMapping[Any]):
+    """The content of the ``recipe.json`` of a trained model, which shows itself as a table.
+
+    Args:
+        metadata: The content of the file.
+        spec: The model's spec, ready for ``score`` and ``evaluate``.
+    """
+
+    def __init__(self, metadata: Mapping[str, Any], spec: str) -> None:
+        super().__init__(metadata)
+        self.spec = spec
+
+    def rows(self) -> list[dict[str, object]]:
+        """Return a row for each fact: what it was trained on, for how long, and what it reaches."""
+        names = ("sentences", "words", "held out", "seconds")
+        rows: list[dict[str, object]] = [
+            {"fact": name, "value": self[name]} for name in names if isinstance(self.get(name), int | float)
+        ]
+        rows += [{"fact": name, "value": value} for name, value in self["facts"].items()]
+        for part, values in self["results"].items():
+            rows += [{"fact": f"{name}, {part}", "value": value} for name, value in (values or {}).items()]
+        return rows
+
+    def __repr__(self) -> str:
+        # Above the table, in which a long path would be cut.
+        return f"{self.spec}\n{super().__repr__()}"
+
+    def _repr_html_(self) -> str:
+        return format_html(self.rows(), caption=self.spec)
 
 
 def read_declared(recipe: Any, name: str) -> Any:
@@ -343,7 +375,7 @@ def train_from_options(
     intermediate: str = "",
     licence: str = "",
     progress: TrainingProgressCallback = lambda _: None,
-) -> dict[str, Any]:
+) -> TrainedModel:
     """Train by a recipe that is given by its name, from text or from labelled sentences, and return its metadata.
 
     A run that was killed resumes where it stopped when the function is called again with the same arguments.
@@ -375,10 +407,12 @@ def train_from_options(
         # Imported here, since the module of classifiers imports this one.
         from acceptability.train.classifiers.recipe import train_classifier
 
-        return train_classifier(recipe, data, out, licence=licence, progress=progress)
+        metadata = train_classifier(recipe, data, out, licence=licence, progress=progress)
+        return TrainedModel(metadata, f"classifier:{out}")
     if data or not corpus:
         raise SpecError(f"{kind} learns from text: give --corpus FILE_OR_FOLDER, no --data")
-    return train(recipe, corpus, out, dev=dev, licence=licence, progress=progress)
+    metadata = train(recipe, corpus, out, dev=dev, licence=licence, progress=progress)
+    return TrainedModel(metadata, f"{find_model_kind(recipe)}:{out}")
 
 
 def reads_labels(recipe: Any) -> bool:
