@@ -28,8 +28,8 @@ def corpus(tmp_path: Path) -> Path:
 
 def test_the_package_of_training_is_called_like_the_command(corpus: Path, tmp_path: Path) -> None:
     options: dict[str, Any] = {"order": 2}
-    metadata = acceptability.train("ngram", tmp_path / "one", corpus=corpus, options=options)
-    listed = train_from_options("ngram", tmp_path / "two", corpus=[str(corpus)], options=["order=2"])
+    metadata = acceptability.train("ngram", tmp_path / "one", corpus=corpus, dev=corpus, options=options)
+    listed = train_from_options("ngram", tmp_path / "two", corpus=[str(corpus)], dev=[corpus], options=["order=2"])
     assert metadata["recipe"] == listed["recipe"]
     assert metadata["recipe"]["order"] == 2
     assert metadata.spec == f"ngram:{tmp_path / 'one'}"
@@ -37,7 +37,8 @@ def test_the_package_of_training_is_called_like_the_command(corpus: Path, tmp_pa
     lines = repr(metadata).splitlines()
     assert lines[0] == metadata.spec
     assert ["words", str(metadata["words"])] in [line.split() for line in lines]
-    assert list(metadata.to_frame().columns) == ["fact", "value"]
+    facts = metadata.to_frame().set_index("fact")["value"]
+    assert facts["dev: perplexity"] == metadata["results"]["dev"]["perplexity"]
     assert metadata._repr_html_().startswith("<table")
     assert acceptability.score(["the cat sleeps"], f"ngram:{tmp_path / 'one'}")["1"] < 0
     # It is still the package, which has modules of its own.

@@ -190,8 +190,9 @@ class TrainedModel(ShownMapping[Any]):
             {"fact": name, "value": self[name]} for name in names if isinstance(self.get(name), int | float)
         ]
         rows += [{"fact": name, "value": value} for name, value in self["facts"].items()]
-        for part, values in self["results"].items():
-            rows += [{"fact": f"{name}, {part}", "value": value} for name, value in (values or {}).items()]
+        for name, value in self["results"].items():
+            parts = value.items() if isinstance(value, Mapping) else [("", value)]
+            rows += [{"fact": f"{name}: {part}" if part else name, "value": number} for part, number in parts]
         return rows
 
     def __repr__(self) -> str:
