@@ -18,6 +18,7 @@ from acceptability.stats.intervals.closed_forms import (
     ClusterSums,
     clopper_pearson,
     difference_interval_of_strata,
+    proportion_interval_of_groups,
     proportion_interval_of_strata,
     tango_interval,
     wilson_interval,
@@ -192,8 +193,7 @@ def cover_sampled_groups(groups: int, rows: int, icc: float, share: float, work:
             shares = draw_cluster_shares(p, icc, (count, groups), generator)
             return generator.binomial(rows, shares) / rows
 
-        ones = np.ones(groups)
-        bounds = proportion_interval_of_strata([(draw(work.closed), ones)], LEVEL)
+        bounds = proportion_interval_of_groups(draw(work.closed), LEVEL)
         point = {"wilson": float(covers(bounds, p).mean())}
         if work.resampled:
             covered = [covers(_resample_two_levels(sample, rows, generator), p) for sample in draw(work.resampled)]
@@ -239,6 +239,13 @@ def compute_paired_shares(first: float, second: float, phi: float) -> tuple[floa
     return first - both, second - both
 
 
+def bonett_price_interval(gains: Floats, losses: Floats, n: int) -> Bounds:
+    """Return the interval of Bonett and Price (2012): Wald's, with one gain, one loss and two rows added."""
+    gain, loss = (gains + 1) / (n + 2), (losses + 1) / (n + 2)
+    half_width = scipy.special.ndtri((1 + LEVEL) / 2) * np.sqrt((gain + loss - (gain - loss) ** 2) / (n + 2))
+    return gain - loss - half_width, gain - loss + half_width
+
+
 def cover_difference(n: int, shares: tuple[float, float], phi: float, work: Work) -> Coverages:
     """Return the exact coverage of the difference of two proportions of n rows; that of percentiles by resampling."""
     first, second = shares
@@ -246,7 +253,11 @@ def cover_difference(n: int, shares: tuple[float, float], phi: float, work: Work
     for offset in shift_share(max(shares), SIMULATED_OFFSETS) - max(shares):
         gain, loss = compute_paired_shares(first + offset, second + offset, phi)
         gains, losses, chances = _enumerate_pairs(n, gain, loss)
-        point = {"tango": float(chances @ covers(tango_interval(gains, losses, n, LEVEL), first - second))}
+        bounds = {
+            "tango": tango_interval(gains, losses, n, LEVEL),
+            "bonett-price": bonett_price_interval(gains, losses, n),
+        }
+        point = {name: float(chances @ covers(ends, first - second)) for name, ends in bounds.items()}
         if work.resampled:
             generator = work.make_generator("difference", n, gain, loss)
             drawn = generator.multinomial(n, [gain, loss, 1 - gain - loss], size=work.resampled)
@@ -264,10 +275,16 @@ def _enumerate_pairs(n: int, gain: float, loss: float) -> tuple[Floats, Floats, 
     gains, losses = np.meshgrid(*(np.arange(top + 1.0) for top in most), indexing="ij")
     possible = gains + losses <= n
     gains, losses = gains[possible], losses[possible]
+    return gains, losses, compute_pair_chances(gains, losses, n, (gain, loss))
+
+
+def compute_pair_chances(gains: Floats, losses: Floats, n: int, shares: tuple[float, float]) -> Floats:
+    """Return the probabilities of numbers of gains and losses of n rows, from their true shares."""
+    gain, loss = shares
     rest = n - gains - losses
     logs = scipy.special.gammaln(n + 1) - sum(scipy.special.gammaln(count + 1) for count in (gains, losses, rest))
     logs = logs + scipy.special.xlogy(gains, gain) + scipy.special.xlogy(losses, loss)
-    return gains, losses, np.exp(logs + scipy.special.xlogy(rest, 1 - gain - loss))
+    return np.asarray(np.exp(logs + scipy.special.xlogy(rest, max(1 - gain - loss, 0.0))))
 
 
 PAIRED_SHARES = ((0.8, 0.8), (0.9, 0.8), (0.9, 0.9), (0.95, 0.9), (0.95, 0.95), (0.99, 0.95))

@@ -14,8 +14,8 @@ from acceptability.stats.intervals.closed_forms import (
     Bounds,
     auc_interval,
     correlation_interval,
-    draw_matthews,
     jackknife_variance,
+    matthews_interval,
     summarise_strata,
     t_interval,
 )
@@ -30,6 +30,7 @@ from bench.coverage_work import (
     average_chunks,
     covers,
     gather_points,
+    iter_chunks,
     shift_share,
 )
 
@@ -149,17 +150,12 @@ def cover_matthews(n: int, good_share: float, rates: tuple[float, float], work: 
         generator = work.make_generator("matthews", n, *chances)
         tails = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
 
-        def simulate(
-            count: int,
-            chances: Floats = chances,
-            truth: float = truth,
-            generator: np.random.Generator = generator,
-            tails: list[float] = tails,
-        ) -> Mapping[str, Floats]:
-            drawn = draw_matthews(_draw_tables(n, chances, count, generator), RESAMPLES, generator)
-            return {"dirichlet": covers(tuple(np.quantile(drawn, tails, axis=1)), truth)}
-
-        point = average_chunks(work.closed, 4 * RESAMPLES, simulate)
+        # Samples with the same counts have the same interval.
+        tables, counts = np.unique(_draw_tables(n, chances, work.drawn, generator), axis=0, return_counts=True)
+        parts = np.array_split(tables, max(1, len(list(iter_chunks(len(tables), 4 * RESAMPLES)))))
+        bounds = (matthews_interval(part, RESAMPLES, generator, LEVEL) for part in parts)
+        is_covered = np.concatenate([covers(ends, truth) for ends in bounds])
+        point = {"dirichlet": float(counts @ is_covered / work.drawn)}
         if work.resampled:
             covered = []
             for table in _draw_tables(n, chances, work.resampled, generator):
@@ -368,7 +364,8 @@ def cover_mean(shape: str, n: int, work: Work) -> Coverages:
 
     def simulate(count: int) -> Mapping[str, Floats]:
         summary = summarise_strata([(draw(generator, (count, n)), np.ones(n))])
-        return {"t": covers(t_interval(summary.value, summary.variance, summary.degrees, LEVEL), truth)}
+        bounds = t_interval(summary.value, summary.variance, summary.degrees, LEVEL, skewness=summary.skewness)
+        return {"t": covers(bounds, truth)}
 
     point = average_chunks(work.closed, n, simulate)
     if work.resampled:

@@ -33,6 +33,11 @@ class Work:
     resampled: int = 2_000
     seed: int = 0
 
+    @property
+    def drawn(self) -> int:
+        """The number of samples for intervals whose ends are quantiles of draws, which take longer: a fifth."""
+        return max(1, self.closed // 5)
+
     def make_generator(self, *key: object) -> np.random.Generator:
         """Return the random numbers of one cell."""
         return np.random.default_rng([self.seed, *"|".join(map(str, key)).encode()])

@@ -207,37 +207,15 @@ RowWeighting: TypeAlias = Callable[[Floats], Floats]
 """From how often several resamples have each row, (resamples, rows), to the value of each; nan where undefined."""
 
 
-class Measure(Protocol):
-    """A statistic of scores, as a value whose ``repr`` can be parsed back.
+class Statistic(Protocol):
+    """A function of rows: all that intervals and tests need, which resample the rows of a measure and compute it again.
 
-    Computing it takes two steps, ``units`` and ``value``, so that the bootstrap and permutation tests can resample
-    the rows of any measure.
-
-    A measure has to have ``needs``, ``units`` and ``value``. The other attributes are optional: a class that
-    inherits from this one gets the defaults below, and ``complete_measure`` adds them to an object that does not.
+    A class that inherits from this one gets the defaults of the optional attributes.
     """
-
-    @property
-    def needs(self) -> str:
-        """What a suite must contain: "contrasts", "labels", "ratings", "rated contrasts", "sets" or "predictions"."""
-        ...
-
-    def units(self, suite: Suite, scores: Scores) -> Units:
-        """Return the rows that the measure counts, of the whole suite; they are grouped and resampled afterwards."""
-        ...
 
     def value(self, units: Units) -> float:
         """Return the statistic of these rows; raise Undefined if it is undefined."""
         ...
-
-    def resolve(self, scores: Sequence[Scores], by: str) -> Measure:
-        """Return the measure with what it leaves open, such as a threshold, as it applies to scores.
-
-        Args:
-            scores: The scores that it will be computed of; those of both models for a comparison.
-            by: The tag of the sampling units, which stay together where sentences are divided; empty for rows.
-        """
-        return self
 
     def weigh(self, units: Units) -> Moments | RowWeighting | None:
         """Return how the value follows from weights of the rows, for many resamples at a time.
@@ -266,6 +244,36 @@ class Measure(Protocol):
         ``worse_share``) or "mcc" (of rows with ``predicted`` and ``label``).
         """
         return None
+
+
+class Measure(Statistic, Protocol):
+    """A statistic of scores, as a value whose ``repr`` can be parsed back.
+
+    Computing it takes two steps, ``units`` and ``value``, so that the bootstrap and permutation tests can resample
+    the rows of any measure.
+
+    A measure has to have ``needs``, ``units`` and ``value``. The other attributes are optional: a class that
+    inherits from this one gets the defaults, also those of `Statistic`, and ``complete_measure`` adds them to an object
+    that does not.
+    """
+
+    @property
+    def needs(self) -> str:
+        """What a suite must contain: "contrasts", "labels", "ratings", "rated contrasts", "sets" or "predictions"."""
+        ...
+
+    def units(self, suite: Suite, scores: Scores) -> Units:
+        """Return the rows that the measure counts, of the whole suite; they are grouped and resampled afterwards."""
+        ...
+
+    def resolve(self, scores: Sequence[Scores], by: str) -> Measure:
+        """Return the measure with what it leaves open, such as a threshold, as it applies to scores.
+
+        Args:
+            scores: The scores that it will be computed of; those of both models for a comparison.
+            by: The tag of the sampling units, which stay together where sentences are divided; empty for rows.
+        """
+        return self
 
     @property
     def chance(self) -> float | None:

@@ -191,7 +191,7 @@ def test_files_of_scores_are_compared_and_discordant_contrasts_written(run_compa
 
 def test_a_model_is_compared_with_a_file(run_compare) -> None:
     shown = run_compare("suite.csv", "-m", "uniform", "--scores", "good.csv", "-M", "PairAccuracy").stdout
-    assert "uniform lp() against good" in shown
+    assert "Pair accuracy: uniform log-probability against good" in shown
     assert "only first" in shown
 
 

@@ -103,7 +103,7 @@ def test_the_command_correlates_models_files_and_ratings(run_program) -> None:
         ("uniform lp()", "one"),
     ]
     assert results[1]["r"] == pytest.approx(correlate(SUITE, [ONE])[0].r)
-    assert "pearson of scores" in run_program("correlate", "suite.csv", "--scores", "one.csv").stdout
+    assert "Pearson's r of scores" in run_program("correlate", "suite.csv", "--scores", "one.csv").stdout
     assert "nothing to correlate" in run_program("correlate", "suite.csv", code=1).stderr
 
 

@@ -394,7 +394,7 @@ def test_commands_name_the_unit_and_signatures_reproduce(tmp_path, monkeypatch) 
         ("correlate", "mine.csv", "-m", "trigram"),
         ("link", "mine.csv", "-m", "trigram", "--unigrams", "wordfreq:en", "--folds", "3", "--resamples", "50"),
     ):
-        shown = run(*command, "--unit", "frame")
+        shown = run(*command, "--unit", "frame", "--signatures")
         assert "over 12 values of 'frame'" in shown
         assert "by=frame" in shown
         again = json.loads(run("reproduce", "latest", "--json"))

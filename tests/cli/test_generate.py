@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from acceptability import load_suite
 from acceptability.cli import app
-from acceptability.errors import AcceptabilityError, SpecError, SuiteError, UnknownName
+from acceptability.errors import AcceptabilityError, ModelError, SpecError, SuiteError, UnknownName
 
 LINES = [
     f"The {one} and the {two} see {number} birds, I think." for number in range(20) for one, two in [("cat", "dog")]
@@ -65,7 +65,11 @@ def test_json_has_the_counts(text: Path, tmp_path: Path) -> None:
         (["real-fake", "--corpus", "{text}"], SpecError, "missing a required argument: 'count'"),
         (["real-fake", "--corpus", "{text}", "--count", "0"], SpecError, "the count is 0"),
         (["real-fake", "--corpus", "{text}", "--count", "4", "--seed", "-1"], SpecError, "seed is -1"),
-        (["real-fake", "--corpus", "{text}", "--count", "4", "--model", "none"], UnknownName, "no model named 'none'"),
+        (
+            ["real-fake", "--corpus", "{text}", "--count", "4", "--model", "none"],
+            ModelError,
+            "none: there is no model or folder",
+        ),
         (["real-fake", "--corpus", "{text}", "--count", "99"], AcceptabilityError, "gives 40 sentences"),
         (
             ["real-fake", "--corpus", "nowhere", "--count", "9"],

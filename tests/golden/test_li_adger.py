@@ -41,7 +41,9 @@ def measure_options(extra: str = "") -> list[str]:
 def test_bert(model: str, data: Path) -> None:
     kind = model.rpartition("_")[2]
     path = data / "li_adger" / "output" / f"bert_{kind}_results_li-adger_sentences.csv"
-    assert counts("--scores", str(path), "--columns", f"id=id,score={model}", *measure_options()) == TABLE_1[model]
+    assert (
+        counts("--scores", str(path), "--score-columns", f"id=id,score={model}", *measure_options()) == TABLE_1[model]
+    )
 
 
 @pytest.mark.parametrize("model", ["slor", "logProb"])
@@ -50,7 +52,7 @@ def test_trigram_from_the_published_z_columns(model: str, data: Path) -> None:
     columns = [
         part
         for member in ("gramm", "ungramm")
-        for part in ("--columns", f"id={member}_id,score={model}_zscores_{member}")
+        for part in ("--score-columns", f"id={member}_id,score={model}_zscores_{member}")
     ]
     results = counts("--scores", str(path), *columns, *measure_options(", standardise=False"))
     assert results == TABLE_1[model]
@@ -60,5 +62,5 @@ def test_the_literal_sign_loses_the_two_identical_pairs(data: Path) -> None:
     path = data / "li_adger" / "output" / "bert_mlm_results_li-adger_sentences.csv"
     literal = [part for delta in (0.5, 1, 5) for part in ("--measure", f"ADC(delta={delta}, tie='literal')")]
     model = "bert-base-uncased_mlm"
-    results = counts("--scores", str(path), "--columns", f"id=id,score={model}", *literal)
+    results = counts("--scores", str(path), "--score-columns", f"id=id,score={model}", *literal)
     assert results == tuple(count - 2 for count in TABLE_1[model][1:])

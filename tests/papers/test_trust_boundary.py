@@ -441,6 +441,7 @@ def test_a_plugin_is_not_run(stranger: Stranger) -> None:
 def test_a_suite_of_a_plugin_is_not_read(stranger: Stranger, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     text = Path(catalog.__file__).with_name("catalog.toml").read_text(encoding="utf-8")
     (tmp_path / "catalog.toml").write_text(text.replace('id = "starter"', 'id = "foreign"'), encoding="utf-8")
+    shutil.copytree(Path(catalog.__file__).with_name("starter"), tmp_path / "starter")
     entries = [entry for entry in catalog.read_entries(tmp_path / "catalog.toml") if entry.id == "foreign"]
     assert entries
     own = catalog.load_catalog()

@@ -62,7 +62,7 @@ def test_json_has_everything(likert: Path) -> None:
     warning, *saved = done.stderr.splitlines()
     assert warning.startswith("rows of scores.csv were joined by their numbers: whether these are those")
     assert result["notes"][-1] == warning
-    assert [line.split()[0] for line in saved] == ["run", "short"]
+    assert [line.split()[0] for line in saved] == ["run", "signature"]
 
 
 def test_scores_are_joined_by_text_and_may_be_partial(likert: Path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from bench import coverage
+from bench.coverage_limits import find_least_coverage
 from bench.coverage_values import draw_classes, draw_correlated
 from bench.coverage_work import Cell, Work
 
@@ -17,6 +18,8 @@ from acceptability.types import Units
 
 CELLS = {(cell.statistic, cell.design, cell.truth): cell for cell in coverage.list_cells()}
 WORK = Work(closed=400, resampled=0)
+KEY_OF_FEW = ("paired difference", "20 rows, phi 0.5", "0.95 - 0.95")
+KEY_OF_MANY = ("paired difference", "100 rows, phi 0.5", "0.9 - 0.8")
 # Cells with a single true value need more samples than those that have a window of five.
 MORE_WORK = Work(closed=3000, resampled=0)
 
@@ -111,3 +114,43 @@ def test_measures_cover_better_than_by_percentiles(
         covered[method] = np.mean([interval.low <= truth <= interval.high for interval in intervals])
     assert covered["auto"] >= 0.92
     assert covered["percentile"] < covered["auto"] - 0.02
+
+
+def test_what_is_not_measured_stays_as_it_is_written() -> None:
+    cell = "proportion", "20 rows", "0.95"
+    written = "statistic,sample,truth,method,replications,coverage,least,target\n" + "".join(
+        f"{','.join(row)}\n"
+        for row in (
+            (*cell, "wald", "exact", "0.9", "0.8", "low"),
+            (*cell, "percentile", "exact", "0.993", "0.985", "high"),
+            ("mean", "20 rows", "exponential", "t", "10000", "0.917", "0.917", "low"),
+            ("mean", "7 rows", "exponential", "t", "10000", "0.9", "0.9", "low"),
+        )
+    )
+    measured = [row for row in coverage.measure_cell(CELLS[cell], WORK) if row.method == "wilson"]
+    rows = coverage.keep_others(measured, written)
+    # Without the method that was replaced, and without a cell that is not in the grid.
+    assert [(row.statistic, row.method) for row in rows] == [
+        ("proportion", "wilson"),
+        ("proportion", "percentile"),
+        ("mean", "t"),
+    ]
+    assert rows[1].coverage == 0.993
+
+
+def test_the_least_possible_coverage_of_a_paired_difference() -> None:
+    """Of one row with two equal models every outcome is needed, and no interval covers less than always."""
+    assert find_least_coverage(1, (0.5, 0.5), 0.0) == pytest.approx(1)
+    # Tango's interval is one of those that the program searches.
+    tango = next(row for row in coverage.measure_cell(CELLS[KEY_OF_FEW], WORK) if row.method == "tango")
+    assert tango.coverage > 0.98
+    assert tango.coverage - 0.01 <= find_least_coverage(20, (0.95, 0.95), 0.5) <= tango.coverage + 1e-6
+    # With more discordant rows the target is within reach.
+    assert find_least_coverage(12, (0.8, 0.6), 0.0) < 0.95
+
+
+def test_the_page_says_why_a_target_is_missed() -> None:
+    missed, met = (coverage.measure_cell(CELLS[key], WORK) for key in (KEY_OF_FEW, KEY_OF_MANY))
+    page = coverage.format_page([*met, *missed], WORK)
+    assert "| 20 rows, phi 0.5 | 0.95 - 0.95 | 0.998 | 0.998 |" in page
+    assert "least possible" not in coverage.format_page(met, WORK)

@@ -23,6 +23,7 @@ from acceptability.stats.intervals.closed_forms import (
     difference_interval_of_strata,
     draw_matthews,
     jackknife_variance,
+    proportion_interval_of_groups,
     proportion_interval_of_strata,
     summarise_strata,
     tango_interval,
@@ -106,10 +107,13 @@ def test_copies_of_rows_are_worth_one_row() -> None:
     by_row = bootstrap_interval(PairAccuracy(), units, AUTO)
     assert by_row.high - by_row.low == pytest.approx((single.high - single.low) / 7**0.5, rel=0.03)
     assert clustered.method == single.method == "wilson"
+    # Few of them too: copies cannot be worth less than the rows that were copied.
+    few = bootstrap_interval(PairAccuracy(), units.take(np.arange(7 * 240, 7 * 260)), replace(AUTO, by="item"))
+    assert ends(few) == pytest.approx([float(end) for end in wilson_interval(0.5, 20)])
 
 
 def test_few_clusters_have_students_quantile() -> None:
-    """Twelve clusters that all have both answers: somewhat wider than Student's interval of their shares."""
+    """Twelve clusters that all have both answers: little wider than Student's interval of their shares."""
     hits = np.array([30, 22, 27, 35, 19, 24, 31, 28, 25, 33, 21, 26])
     correct = np.concatenate([[1.0] * k + [0.0] * (50 - k) for k in hits])
     units = answers(correct, {"item": [str(i // 50) for i in range(600)]})
@@ -120,7 +124,31 @@ def test_few_clusters_have_students_quantile() -> None:
     sampled = bootstrap_macro_interval(PairAccuracy(), groups, replace(AUTO, by="item"))
     assert ends(sampled) == pytest.approx(ends(clustered), abs=0.003)
     widths = [interval.high - interval.low for interval in (clustered, sampled)]
-    assert all(1.05 < width / (theirs.high - theirs.low) < 1.15 for width in widths)
+    assert all(1 < width / (theirs.high - theirs.low) < 1.05 for width in widths)
+
+
+def test_the_proportions_of_groups_are_corrected_for_skewness() -> None:
+    """A mean over groups of which one is far below the others is less certain than their variance says."""
+    values = np.array([0.9, 0.92, 0.88, 0.95, 0.86, 0.91, 0.93, 0.89, 0.9, 0.94, 0.87, 0.3])
+    groups = [
+        answers([1.0] * round(100 * p) + [0.0] * round(100 * (1 - p)), {"item": [str(i)] * 100})
+        for i, p in enumerate(values)
+    ]
+    interval = bootstrap_macro_interval(PairAccuracy(), groups, replace(AUTO, by="item"))
+    theirs = stats.ttest_1samp(values, 0).confidence_interval(0.95)
+    assert ends(interval) == pytest.approx([float(end) for end in proportion_interval_of_groups(values, 0.95)])
+    assert interval.high - interval.low > 1.3 * (theirs.high - theirs.low)
+
+
+def compute_skewness(deviations: np.ndarray) -> float:
+    """Return the squared skewness of a mean of n: that of its values, by SciPy, divided by n."""
+    return float(stats.skew(deviations) ** 2 / len(deviations))
+
+
+def hall_quantile(degrees: float, skewness: float) -> float:
+    """Return Student's quantile with the term of the skewness in Edgeworth's expansion (Hall 1992)."""
+    z = stats.norm.ppf(0.975)
+    return float(stats.t.ppf(0.975, degrees) * (1 + skewness * (z**4 + 2 * z**2 - 3) / 18))
 
 
 def test_misses_in_large_groups_say_little_about_small_ones() -> None:
@@ -149,33 +177,49 @@ def test_right_rows_only_still_have_an_interval_with_width() -> None:
     assert bootstrap_macro_difference(PairAccuracy(), [(part, part) for part in groups], AUTO).high > 0.05
 
 
-def test_a_mean_has_students_interval() -> None:
+def test_a_mean_has_students_interval_widened_for_skewness() -> None:
     values = np.random.default_rng(1).normal(size=24)
     units = rows({"repulsion": values}, {"item": [str(i // 2) for i in range(24)]})
     interval = bootstrap_interval(Repulsion(), units, AUTO)
+
+    def widen(plain, of: np.ndarray) -> tuple[float, float]:
+        half_width = (plain.high - plain.low) / 2 * hall_quantile(9, compute_skewness(of)) / hall_quantile(9, 0)
+        return (plain.high + plain.low) / 2 - half_width, (plain.high + plain.low) / 2 + half_width
+
     theirs = stats.ttest_1samp(values, 0).confidence_interval(0.95)
     assert interval.method == "t"
-    assert ends(interval) == pytest.approx((theirs.low, theirs.high))
+    assert ends(interval) == pytest.approx(widen(theirs, values))
+    # Values without skewness have Student's own.
+    even = np.concatenate([values, -values])
+    plain = stats.ttest_1samp(even, 0).confidence_interval(0.95)
+    assert ends(bootstrap_interval(Repulsion(), rows({"repulsion": even}), AUTO)) == pytest.approx(tuple(plain))
     same = bootstrap_interval(Repulsion(), rows({"repulsion": [0.7] * 5}), AUTO)
     assert (same.low, same.high) == pytest.approx((0.7, 0.7))
     assert same.note == "all rows are equal, so the interval says nothing about other rows"
     assert interval.note is None
     # Clusters of equal size: Student's interval of their means.
-    of_means = stats.ttest_1samp(values.reshape(-1, 2).mean(axis=1), 0).confidence_interval(0.95)
-    assert ends(bootstrap_interval(Repulsion(), units, replace(AUTO, by="item"))) == pytest.approx(tuple(of_means))
+    means = values.reshape(-1, 2).mean(axis=1)
+    of_means = widen(stats.ttest_1samp(means, 0).confidence_interval(0.95), means)
+    assert ends(bootstrap_interval(Repulsion(), units, replace(AUTO, by="item"))) == pytest.approx(of_means)
     other = rows({"repulsion": values[::-1]})
+    # Antisymmetric differences have no skewness.
     paired = stats.ttest_rel(values, values[::-1]).confidence_interval(0.95)
     assert ends(bootstrap_difference(Repulsion(), units, other, AUTO)) == pytest.approx(tuple(paired))
 
 
-def test_a_macro_mean_of_two_groups_has_welchs_interval() -> None:
+def test_a_macro_mean_of_two_groups_has_welchs_interval_widened_for_skewness() -> None:
     """The sum of two independent means has the interval of their difference with one sign turned."""
     generator = np.random.default_rng(2)
     first, second = generator.normal(size=9), generator.normal(scale=3, size=14)
     groups = [rows({"repulsion": first}), rows({"repulsion": second})]
     theirs = stats.ttest_ind(first, -second, equal_var=False).confidence_interval(0.95)
     interval = bootstrap_macro_interval(Repulsion(), groups, AUTO)
-    assert ends(interval) == pytest.approx((theirs.low / 2, theirs.high / 2))
+    parts = [(values - values.mean()) / len(values) for values in (first, second)]
+    skewness = sum((part**3).sum() for part in parts) ** 2 / sum((part**2).sum() for part in parts) ** 3
+    centre, width = (theirs.high + theirs.low) / 4, (theirs.high - theirs.low) / 4
+    width *= hall_quantile(9, skewness) / hall_quantile(9, 0)
+    assert skewness > 0.001
+    assert ends(interval) == pytest.approx((centre - width, centre + width))
     assert summarise_strata([(first, np.ones(9)), (second, np.ones(14))]).degrees < 22
 
 
@@ -186,7 +230,8 @@ def test_a_correlation_has_the_jackknife_interval_of_its_fisher_z(measure, quant
     units = rows({"score": score, "rating": np.round(score + generator.normal(size=25))})
     interval = bootstrap_interval(measure, units, AUTO)
     z = np.arctanh([measure.value(units.take_columns(np.delete(np.arange(25), i))) for i in range(25)])
-    half_width = np.sqrt(24 * z.var()) * (stats.t.ppf(0.975, 24) if quantile == "t" else stats.norm.ppf(0.975))
+    widened = hall_quantile(24, compute_skewness(z))
+    half_width = np.sqrt(24 * z.var()) * (widened if quantile == "t" else stats.norm.ppf(0.975))
     centre = np.arctanh(measure.value(units))
     assert ends(interval) == pytest.approx(tuple(np.tanh([centre - half_width, centre + half_width])))
     assert interval.method == "jackknife"
@@ -284,16 +329,31 @@ def predictions(hits: int, misses: int, alarms: int, rejections: int, copies: in
     return rows({"predicted": np.repeat(predicted, copies), "label": np.repeat(label, copies)}, {"item": items})
 
 
-def test_matthews_has_the_quantiles_of_a_dirichlet_posterior() -> None:
-    interval = bootstrap_interval(MCC(threshold=0.0), predictions(9, 2, 3, 6), Bootstrap(20_000))
-    shares = np.random.default_rng(8).dirichlet(np.array([9, 2, 3, 6]) + 0.45, size=20_000)
+def draw_mcc(counts: list[float]) -> np.ndarray:
+    shares = np.random.default_rng(8).dirichlet(np.array(counts), size=20_000)
     hits, misses, alarms, rejections = shares.T
-    values = (hits * rejections - misses * alarms) / np.sqrt(
-        (hits + misses) * (alarms + rejections) * (hits + alarms) * (misses + rejections)
-    )
-    assert ends(interval) == pytest.approx(tuple(np.quantile(values, [0.025, 0.975])), abs=0.015)
+    margins = (hits + misses) * (alarms + rejections) * (hits + alarms) * (misses + rejections)
+    return (hits * rejections - misses * alarms) / np.sqrt(margins)
+
+
+def test_matthews_has_the_quantiles_of_a_dirichlet_posterior() -> None:
+    interval = bootstrap_interval(MCC(threshold=0.0), predictions(27, 6, 9, 18), Bootstrap(20_000))
+    expected = np.quantile(draw_mcc([27.5, 6.5, 9.5, 18.5]), [0.025, 0.975])
+    assert ends(interval) == pytest.approx(tuple(expected), abs=0.01)
     assert interval.method == "dirichlet"
-    assert draw_matthews(np.array([[9.0, 2, 3, 6]] * 3), 5, np.random.default_rng(1)).shape == (3, 5)
+    shape = draw_matthews(np.array([[9.0, 2, 3, 6]] * 3), (0.5,) * 4, 5, np.random.default_rng(1)).shape
+    assert shape == (3, 5)
+
+
+def test_matthews_reaches_the_one_sided_limit_near_one() -> None:
+    """Where only one side can miss, that side has 1.3 of the error in all, as in Wilson's interval."""
+    interval = bootstrap_interval(MCC(threshold=0.0), predictions(10, 1, 1, 8), Bootstrap(20_000))
+    assert interval.high == pytest.approx(np.quantile(draw_mcc([11, 1, 1, 9]), 1 - 0.065), abs=0.005)
+    assert interval.high > np.quantile(draw_mcc([10.5, 1.5, 1.5, 8.5]), 0.975) + 0.005
+    perfect = bootstrap_interval(MCC(threshold=0.0), predictions(10, 0, 0, 10), Bootstrap(2000))
+    assert perfect.high == 1
+    wrong = bootstrap_interval(MCC(threshold=0.0), predictions(1, 8, 10, 1), Bootstrap(20_000))
+    assert wrong.low == pytest.approx(-interval.high, abs=0.01)
 
 
 def test_matthews_of_copies_has_the_interval_of_the_items() -> None:

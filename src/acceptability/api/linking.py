@@ -43,7 +43,7 @@ from acceptability.measures.rows import (
     require_rated,
     standardise_ratings,
 )
-from acceptability.protocols import Measure, Model
+from acceptability.protocols import Model, Statistic
 from acceptability.reductions import Morcela, compute_unit_logprobs, count_unlisted_units, load_unigrams
 from acceptability.specs import build_signature, format_spec
 from acceptability.stats.bootstrap import Bootstrap
@@ -55,7 +55,7 @@ from acceptability.stats.sampling_units import (
     parse_sampling_unit,
     sign_unit_count,
 )
-from acceptability.types import SINGLE_ROWS, Floats, ModelOutput, Scores, Sentence, Suite, TokenScores, Units
+from acceptability.types import SINGLE_ROWS, Floats, ModelOutput, Sentence, Suite, TokenScores, Units
 
 # The fitted function, and the two baselines that it is compared with.
 LINKS = ("morcela", "slor", "lp")
@@ -336,8 +336,8 @@ def _sign_test(bootstrap: Bootstrap, draws: int) -> str:
     return f"permutation(swap,standardised within folds,two-sided,{drawn})"
 
 
-@dataclass(frozen=True, repr=False)
-class _FoldCorrelation(Measure):
+@dataclass(frozen=True)
+class _FoldCorrelation(Statistic):
     """The mean over folds of Pearson's r with ratings within a fold.
 
     Args:
@@ -345,12 +345,6 @@ class _FoldCorrelation(Measure):
     """
 
     folds: int
-
-    needs = "ratings"
-
-    def units(self, suite: Suite, scores: Scores) -> Units:
-        """Rows are made by `fit_morcela`, which has the folds."""
-        raise NotImplementedError
 
     def value(self, units: Units) -> float:
         """Return the mean over folds."""
@@ -371,17 +365,17 @@ class _FoldCorrelation(Measure):
 
 def _test_difference(morcela: Units, slor: Units, bootstrap: Bootstrap, draws: int) -> tuple[LinkDifference, str]:
     """Return the difference of two cross-validated correlations by sampling units, and the method of its interval."""
-    measure = _FoldCorrelation(int(morcela["fold"].max()) + 1)
+    correlation = _FoldCorrelation(int(morcela["fold"].max()) + 1)
     bootstrap = fit_unit_to_rows(bootstrap, morcela)
-    interval = bootstrap_difference(measure, morcela, slor, bootstrap)
+    interval = bootstrap_difference(correlation, morcela, slor, bootstrap)
     p, notes = None, (interval.note,) if interval.note else ()
     if draws:
         try:
             by, seed = bootstrap.by or "", bootstrap.seed
-            p = permutation_test(measure, morcela, slor, by=by, draws=draws, seed=seed).p
+            p = permutation_test(correlation, morcela, slor, by=by, draws=draws, seed=seed).p
         except Undefined as error:
             notes = (*notes, f"no permutation test: {error}")
-    value = measure.value(morcela) - measure.value(slor)
+    value = correlation.value(morcela) - correlation.value(slor)
     return LinkDifference(value, interval.low, interval.high, p, notes), interval.method or bootstrap.method
 
 

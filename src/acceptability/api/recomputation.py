@@ -618,6 +618,8 @@ def _recompute_link(recomputation: Recomputation, fields: Fields) -> list[Row]:
     model = recomputation.find_model(fields["model"])
     reduction = parse_spec(recomputation.find_reduction(fields["reduction"]))
     unigrams = str(reduction.options.get("unigrams", ""))
+    # Signatures say what the folds keep together; the function's argument has the name that all functions give it.
+    options["by"] = options.pop("group", None)
     options["progress"] = recomputation.materials.progress
     # The version before had no test.
     draws = _DRAWS.search(fields.get("test", "none"))

@@ -293,7 +293,7 @@ _INTERVAL_METHODS = {
     "bca": "BCa bootstrap",
     "wilson": "Wilson's score",
     "tango": "Tango's score",
-    "t": "t",
+    "t": "t, corrected for skewness,",
     "jackknife": "jackknife",
     "hanley-mcneil": "Hanley and McNeil's",
     "dirichlet": "Dirichlet posterior",

@@ -6,10 +6,10 @@ accelerated), which also corrects for bias and skewness. What is resampled must 
 share an item, resample items (``by="item"``).
 
 A resample is a row of weights, of how often it has each unit, and a measure says how its value follows from weights
-(``Measure.weigh``): many resamples are then computed at a time, from sums over the rows of each unit, or from rows that
-are sorted once. ``value`` gets the rows of each resample only where a measure does not say it, and the numbers are the
-same. The jackknife that BCa needs leaves out each row (or cluster) in turn or, if the value is no mean and there are
-more than 400, each of 400 random groups of them. Where something was fitted to the rows, such as a threshold, it is
+(``Statistic.weigh``): many resamples are then computed at a time, from sums over the rows of each unit, or from rows
+that are sorted once. ``value`` gets the rows of each resample only where a measure does not say it, and the numbers are
+the same. The jackknife that BCa needs leaves out each row (or cluster) in turn or, if the value is no mean and there
+are more than 400, each of 400 random groups of them. Where something was fitted to the rows, such as a threshold, it is
 fitted again in every resample (``Units.refit``): an interval for one fixed threshold would leave out that another
 sample gives another one.
 
@@ -26,7 +26,7 @@ import numpy as np
 import scipy
 
 from acceptability.errors import MeasureError, Undefined
-from acceptability.protocols import Measure, Moments
+from acceptability.protocols import Moments, Statistic
 from acceptability.stats.resampling import (
     UnitIndices,
     count_sampling_units,
@@ -186,12 +186,12 @@ class Stratum:
     jackknife: Callable[[], Floats]
 
 
-def build_stratum(measure: Measure, units: Units, bootstrap: Bootstrap) -> Stratum:
+def build_stratum(measure: Statistic, units: Units, bootstrap: Bootstrap) -> Stratum:
     """Return the rows of a measure as a stratum."""
     return _build_stratum(lambda unit_of_row, n: _WeightedUnits(measure, units, unit_of_row, n), units, bootstrap)
 
 
-def build_difference_stratum(measure: Measure, first: Units, second: Units, bootstrap: Bootstrap) -> Stratum:
+def build_difference_stratum(measure: Statistic, first: Units, second: Units, bootstrap: Bootstrap) -> Stratum:
     """Return the rows of two models as a stratum whose value is the difference of their values."""
     # The same rows are taken from both models. They are equally hard for both, so that the difference varies less
     # between resamples than with rows of each model's own.
@@ -214,7 +214,7 @@ class _WeightedUnits:
         n: The number of sampling units.
     """
 
-    def __init__(self, measure: Measure, units: Units, unit_of_row: UnitIndices | None, n: int) -> None:
+    def __init__(self, measure: Statistic, units: Units, unit_of_row: UnitIndices | None, n: int) -> None:
         self._measure, self._units, self._unit_of_row, self._n = measure, units, unit_of_row, n
         self._refit = units.refit
         weighting = None if self._refit else measure.weigh(units)
@@ -301,7 +301,7 @@ class _WeightedDifference:
         return self._first.leave_out(seed) - self._second.leave_out(seed)
 
 
-def _evaluate(measure: Measure, units: Units) -> float:
+def _evaluate(measure: Statistic, units: Units) -> float:
     try:
         return measure.value(units)
     except Undefined:

@@ -23,7 +23,7 @@ import scipy
 from numpy.typing import NDArray
 
 from acceptability.errors import MeasureError, Undefined
-from acceptability.protocols import Measure
+from acceptability.protocols import Statistic
 from acceptability.stats.resampling import cluster_rows, get_cluster_keys, sum_by_cluster
 from acceptability.stats.samples import ALTERNATIVES, check_choice
 from acceptability.types import Floats, Units
@@ -64,7 +64,7 @@ class PermutationTest:
 
 
 def permutation_test(
-    measure: Measure,
+    measure: Statistic,
     first: Units,
     second: Units,
     *,
@@ -116,7 +116,7 @@ def permutation_test(
 
 
 def macro_permutation_test(
-    measure: Measure,
+    measure: Statistic,
     groups: Sequence[tuple[Units, Units]],
     *,
     by: str = "",
@@ -286,7 +286,7 @@ def _is_as_extreme(values: Floats, observed: float, slack: float, alternative: s
 
 
 def _test_refitted(
-    measure: Measure, models: tuple[Units, Units], by: str, draws_and_seed: tuple[int, int], alternative: str
+    measure: Statistic, models: tuple[Units, Units], by: str, draws_and_seed: tuple[int, int], alternative: str
 ) -> PermutationTest:
     """Test two models whose thresholds are fitted: their standardised scores are swapped, and both are fitted again.
 
@@ -351,7 +351,7 @@ def _swap_test(
 
 
 def _make_difference_function(
-    measure: Measure, models: tuple[Units, Units], clusters: list[NDArray[np.int64]]
+    measure: Statistic, models: tuple[Units, Units], clusters: list[NDArray[np.int64]]
 ) -> Callable[[NDArray[np.bool_]], float]:
     """Return the function from the clusters to swap to the difference between the models, nan where undefined."""
     first, second = models
@@ -391,7 +391,7 @@ def _sample_swaps(n: int, draws: int, seed: int) -> Iterator[NDArray[np.bool_]]:
         yield generator.integers(0, 2, size=n) == 1
 
 
-def _standardise_columns(measure: Measure, units: Units, columns: Sequence[str]) -> Units:
+def _standardise_columns(measure: Statistic, units: Units, columns: Sequence[str]) -> Units:
     """Return rows whose named columns have, all together, mean 0 and standard deviation 1; a constant becomes 0.
 
     Raises:

@@ -567,7 +567,7 @@ def list_stored_models() -> list[StoredModel]:
     """Return what the store holds, model by model: the number of outputs, their size and dates.
 
     >>> from acceptability import judge
-    >>> _ = judge(["Cats sleep."], "uniform(vocabulary=7)")
+    >>> _ = judge("Cats sleep.", model="uniform(vocabulary=7)")
     >>> [stored.outputs for stored in list_stored_models() if stored.model == "uniform(vocabulary=7)"]
     [1]
     """

@@ -68,7 +68,8 @@ class FileState:
         now = time.time_ns()
         try:
             status = path.stat()
-        except OSError:
+        # A NUL in the name raises a ValueError; the reader refuses such a name with an error of ours.
+        except (OSError, ValueError):
             return None
         return cls(status.st_size, status.st_mtime_ns, status.st_ino, now)
 

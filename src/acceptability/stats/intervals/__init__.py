@@ -3,7 +3,7 @@
 What a measure is decides (``Bootstrap(method="auto")``), and its signature names what was chosen:
 
 - ``wilson``: a mean of right and wrong answers; ``tango``: a difference of two such means over the same rows.
-- ``t``: any other mean, and any mean over groups that are a sample themselves.
+- ``t``: any other mean, and any mean over groups that are a sample themselves; corrected for skewness.
 - ``jackknife``: correlations, on the scale of Fisher's z, and their differences, on their own.
 - ``hanley-mcneil``: areas under the ROC curve. ``dirichlet``: Matthews' correlation by a given threshold.
 - ``percentile``: everything else, such as values with fitted thresholds and measures of plug-ins.
@@ -21,7 +21,7 @@ from functools import partial
 
 import numpy as np
 
-from acceptability.protocols import Measure
+from acceptability.protocols import Statistic
 from acceptability.stats.bootstrap import (
     Bootstrap,
     Interval,
@@ -38,10 +38,12 @@ from acceptability.stats.intervals.closed_forms import (
     ClusterSums,
     auc_interval,
     clopper_pearson,
+    compute_jackknife_skewness,
     correlation_interval,
     difference_interval_of_strata,
-    draw_matthews,
     jackknife_variance,
+    matthews_interval,
+    proportion_interval_of_groups,
     proportion_interval_of_strata,
     summarise_strata,
     t_interval,
@@ -54,7 +56,7 @@ _SINGLE_ANSWERS = (0.0, 0.5, 1.0)
 _NO_VARIATION = "all rows are equal, so the interval says nothing about other rows"
 
 
-def bootstrap_interval(measure: Measure, units: Units, bootstrap: Bootstrap) -> Interval:
+def bootstrap_interval(measure: Statistic, units: Units, bootstrap: Bootstrap) -> Interval:
     """Return the interval of a measure over its rows; there is none for fewer than two rows or clusters."""
     if not bootstrap.resamples:
         return Interval()
@@ -75,7 +77,7 @@ def bootstrap_interval(measure: Measure, units: Units, bootstrap: Bootstrap) -> 
     return _resample(build_stratum(measure, units, bootstrap), bootstrap)
 
 
-def bootstrap_macro_interval(measure: Measure, groups: Sequence[Units], bootstrap: Bootstrap) -> Interval:
+def bootstrap_macro_interval(measure: Statistic, groups: Sequence[Units], bootstrap: Bootstrap) -> Interval:
     """Return the interval of the mean over groups.
 
     What is sampled are the rows within groups, each of which needs two. Where it is the groups themselves (each is one
@@ -97,7 +99,7 @@ def bootstrap_macro_interval(measure: Measure, groups: Sequence[Units], bootstra
     return _resample_groups(groups, builders, bootstrap)
 
 
-def bootstrap_difference(measure: Measure, first: Units, second: Units, bootstrap: Bootstrap) -> Interval:
+def bootstrap_difference(measure: Statistic, first: Units, second: Units, bootstrap: Bootstrap) -> Interval:
     """Return the interval of the difference between two models over the same rows."""
     if not bootstrap.resamples:
         return Interval()
@@ -114,7 +116,7 @@ def bootstrap_difference(measure: Measure, first: Units, second: Units, bootstra
 
 
 def bootstrap_macro_difference(
-    measure: Measure, groups: Sequence[tuple[Units, Units]], bootstrap: Bootstrap
+    measure: Statistic, groups: Sequence[tuple[Units, Units]], bootstrap: Bootstrap
 ) -> Interval:
     """Return the interval of the mean over groups of the difference between two models; see the interval of a mean."""
     if not bootstrap.resamples:
@@ -185,13 +187,13 @@ def _are_answers(columns: Sequence[Floats]) -> bool:
     return all(np.isin(column, _SINGLE_ANSWERS).all() for column in columns)
 
 
-def _are_proportions(measure: Measure, groups: Sequence[Units]) -> bool:
+def _are_proportions(measure: Statistic, groups: Sequence[Units]) -> bool:
     return measure.mean_of is not None and _are_answers([units[measure.mean_of] for units in groups])
 
 
 def _t_interval_of_strata(strata: Sequence[ClusterSums], bootstrap: Bootstrap) -> Interval:
     summary = summarise_strata(strata)
-    bounds = t_interval(summary.value, summary.variance, summary.degrees, bootstrap.level)
+    bounds = t_interval(summary.value, summary.variance, summary.degrees, bootstrap.level, skewness=summary.skewness)
     return _make_interval(bounds, "t", None if summary.variance > 0 else _NO_VARIATION)
 
 
@@ -199,13 +201,12 @@ def _interval_of_groups(values: Floats, bootstrap: Bootstrap, *, is_proportion: 
     """Return the interval of the mean of the values of groups that are a sample of groups."""
     if len(values) < 2:
         return Interval(note=f"no interval: there are fewer than two values of {bootstrap.by!r}")
-    strata = [(values, np.ones(len(values)))]
     if is_proportion:
-        return _make_interval(proportion_interval_of_strata(strata, bootstrap.level), "wilson")
-    return _t_interval_of_strata(strata, bootstrap)
+        return _make_interval(proportion_interval_of_groups(values, bootstrap.level), "wilson")
+    return _t_interval_of_strata([(values, np.ones(len(values)))], bootstrap)
 
 
-def _interval_of_correlation(measure: Measure, units: Units, bootstrap: Bootstrap) -> Interval:
+def _interval_of_correlation(measure: Statistic, units: Units, bootstrap: Bootstrap) -> Interval:
     stratum = build_stratum(measure, units, bootstrap)
     left_out = stratum.jackknife()
     if np.isnan(left_out).any():
@@ -221,20 +222,21 @@ def _interval_of_correlation(measure: Measure, units: Units, bootstrap: Bootstra
 
 
 def _interval_of_correlation_difference(
-    measure: Measure, first: Units, second: Units, bootstrap: Bootstrap
+    measure: Statistic, first: Units, second: Units, bootstrap: Bootstrap
 ) -> Interval:
     stratum = build_difference_stratum(measure, first, second, bootstrap)
     left_out = stratum.jackknife()
     if np.isnan(left_out).any():
         return Interval(note="no interval: a correlation is undefined without some of the rows")
     variance = jackknife_variance(left_out)
-    low, high = t_interval(np.array(stratum.value), variance, len(left_out) - 1, bootstrap.level)
+    skewness = compute_jackknife_skewness(left_out)
+    low, high = t_interval(np.array(stratum.value), variance, len(left_out) - 1, bootstrap.level, skewness=skewness)
     return _make_interval(
         (np.maximum(low, -2.0), np.minimum(high, 2.0)), "jackknife", None if variance > 0 else _NO_VARIATION
     )
 
 
-def _interval_of_auc(measure: Measure, units: Units, bootstrap: Bootstrap) -> Interval:
+def _interval_of_auc(measure: Statistic, units: Units, bootstrap: Bootstrap) -> Interval:
     stratum = build_stratum(measure, units, bootstrap)
     # Undefined without the only sampling unit of a class; then the variance is the theoretical one.
     variance = jackknife_variance(stratum.jackknife())
@@ -254,17 +256,17 @@ def _count_class_units(units: Units, by: str | None, is_good: bool) -> float:
     return float(len(np.unique(encode_clusters(units, by)[members])))
 
 
-def _interval_of_matthews(measure: Measure, units: Units, bootstrap: Bootstrap) -> Interval:
+def _interval_of_matthews(measure: Statistic, units: Units, bootstrap: Bootstrap) -> Interval:
     said_yes, labels = units["predicted"] == 1, units["label"] == 1
     cells = (said_yes & labels, ~said_yes & labels, said_yes & ~labels, ~said_yes & ~labels)
     counts = np.array([float(cell.sum()) for cell in cells])
     effective = _count_effective_rows(measure, units, bootstrap)
-    draws = draw_matthews(counts * (effective / len(units)), bootstrap.resamples, make_generator(bootstrap.seed, 0))
-    low, high = np.quantile(draws, [(1 - bootstrap.level) / 2, (1 + bootstrap.level) / 2])
-    return _make_interval((low, high), "dirichlet")
+    weighted = counts * (effective / len(units))
+    bounds = matthews_interval(weighted, bootstrap.resamples, make_generator(bootstrap.seed, 0), bootstrap.level)
+    return _make_interval(bounds, "dirichlet")
 
 
-def _count_effective_rows(measure: Measure, units: Units, bootstrap: Bootstrap) -> float:
+def _count_effective_rows(measure: Statistic, units: Units, bootstrap: Bootstrap) -> float:
     """Return how many independent rows the rows of sampling units are worth, by the variances of the jackknife."""
     if not bootstrap.by:
         return float(len(units))
@@ -278,7 +280,7 @@ def _count_effective_rows(measure: Measure, units: Units, bootstrap: Bootstrap) 
     return len(units) * min(1.0, float(by_row / by_unit))
 
 
-def _exact_if_constant(measure: Measure, units: Units, bootstrap: Bootstrap) -> Interval | None:
+def _exact_if_constant(measure: Statistic, units: Units, bootstrap: Bootstrap) -> Interval | None:
     """Return the exact interval of a proportion whose rows are all 0 or all 1, None for all other rows."""
     column, n = measure.mean_of, count_sampling_units(units, bootstrap.by)
     if column is None or n < 2 or not (units[column] == units[column][0]).all() or units[column][0] not in (0, 1):

@@ -5,11 +5,12 @@ few rows are too short:
 
 - `wilson_interval`: Wilson's score interval of a proportion, corrected near 0 and 1 (Brown, Cai and DasGupta 2001).
 - `tango_interval`: Tango's score interval (1998) of the difference between two proportions of the same rows.
-- `t_interval`: Student's interval of a mean, `correlation_interval` the same of Fisher's z, with the standard error of
-  the jackknife, which unlike Fisher's 1/(n - 3) holds for columns that are not normal.
+- `t_interval`: Student's interval of a mean, widened for skewness by Edgeworth's expansion (Hall 1992, chapter 2);
+  `correlation_interval` the same of Fisher's z, with the standard error of the jackknife, which unlike Fisher's
+  1/(n - 3) holds for columns that are not normal.
 - `auc_interval`: the score interval of Newcombe (2006), whose variance follows Hanley and McNeil (1982), scaled to the
   variance of the rows at hand (that of DeLong et al. 1988).
-- `draw_matthews`: Matthews' correlation in draws from a Dirichlet posterior of its four counts.
+- `matthews_interval`: quantiles of Matthews' correlation in draws from a Dirichlet posterior of its four counts.
 
 Proportions of clusters, and macro means of groups, are proportions with an *effective* number of rows, that which gives
 a proportion the variance measured (Kish 1965; Korn and Graubard 1998): `summarise_strata`, `compute_effective_size`.
@@ -39,9 +40,11 @@ _ONE_SIDED_SHARE = 1.3
 _PRIOR_CLUSTERS = 2.0
 # The same for the variance of an area, in rows of the smaller class that the area could lack.
 _PRIOR_MISSES = 0.4
-# Jeffreys' prior adds a half to each count. With 20 rows and an MCC of .9 that covers in 93 % of samples, and near .94
-# only in 91 %; slightly less keeps all of the grid above .935.
-_PRIOR_COUNT = 0.45
+# The prior of four proportions (Jeffreys), and those of the two exact limits, like the beta distributions of Clopper
+# and Pearson: towards 1 right answers count one more, and wrong ones none; towards -1 the reverse.
+_JEFFREYS_COUNTS = (0.5, 0.5, 0.5, 0.5)
+_RIGHT_COUNTS = (1.0, 0.0, 0.0, 1.0)
+_WRONG_COUNTS = (0.0, 1.0, 1.0, 0.0)
 # Halving the unit interval as often as a float has bits.
 _BISECTIONS = 54
 # Fisher's z of 1 is infinite. A correlation of a few rows can reach 1 when one row is left out.
@@ -151,12 +154,14 @@ class StratifiedMean:
         value: The mean over the strata of the mean of their rows.
         variance: Its variance, from how sampling units vary within strata.
         degrees: The degrees of freedom of the variance, by Satterthwaite's formula.
+        skewness: The square of its skewness, which one sampling unit far from all others brings to 1.
         dependent_size: The number of rows that is left if all rows of a sampling unit were copies.
     """
 
     value: Floats
     variance: Floats
     degrees: Floats
+    skewness: Floats
     dependent_size: float
 
 
@@ -171,21 +176,52 @@ def summarise_strata(strata: Sequence[ClusterSums]) -> StratifiedMean:
     >>> float(summary.value), float(summary.variance.round(4)), float(summary.degrees)
     (2.0, 0.3333, 2.0)
     """
-    means, variances, degrees, dependence = [], [], [], 0.0
+    means, variances, degrees, all_influences, dependence = [], [], [], [], 0.0
     for sums, counts in strata:
         units, rows = len(counts), counts.sum()
         mean = sums.sum(axis=-1) / rows
         # The ratio estimator: clusters may differ in size.
         influences = (sums - mean[..., None] * counts) / rows
         means.append(mean)
+        all_influences.append(influences)
         variances.append(units / (units - 1) * (influences**2).sum(axis=-1))
         degrees.append(units - 1)
         dependence += float((counts**2).sum() / rows**2)
     total = np.sum(variances, axis=0)
     spread = np.sum([variance**2 / df for variance, df in zip(variances, degrees, strict=True)], axis=0)
     pooled = np.divide(total**2, spread, out=np.full_like(total, float(sum(degrees))), where=spread > 0)
-    count = len(strata)
-    return StratifiedMean(np.mean(means, axis=0), total / count**2, pooled, count**2 / dependence)
+    count, skewness = len(strata), compute_squared_skewness(all_influences)
+    return StratifiedMean(np.mean(means, axis=0), total / count**2, pooled, skewness, count**2 / dependence)
+
+
+def compute_squared_skewness(influences: Sequence[Floats]) -> Floats:
+    """Return the square of the skewness of a sum of independent parts, from their deviations (in the last axis).
+
+    >>> float(compute_squared_skewness([np.array([-1.0, -1.0, 2.0])]).round(4))
+    0.1667
+    """
+    squares, cubes = (np.sum([(part**power).sum(axis=-1) for part in influences], axis=0) for power in (2, 3))
+    # Not the square of one by the cube of the other, which overflow sooner.
+    ratio = np.divide(cubes, squares, out=np.zeros_like(squares), where=squares > 0)
+    return np.asarray(np.divide(ratio**2, squares, out=np.zeros_like(squares), where=squares > 0))
+
+
+def compute_student_quantile(degrees: Floats | float, skewness: Floats | float, level: float) -> Floats:
+    """Return Student's quantile of a two-sided interval, enlarged for the skewness of the estimate (Hall 1992).
+
+    The tails of a skewed estimate are too heavy on one side by more than they are too light on the other, since its
+    standard error varies with it: of 20 exponential values plain t covers the mean in 92 %, and this in 93.5 %.
+    The term of the kurtosis is a tenth of that of the skewness, and left out.
+
+    Args:
+        degrees: The degrees of freedom; infinite for a normal quantile.
+        skewness: The square of the skewness of the estimate.
+        level: The confidence level.
+    """
+    upper = (1 + level) / 2
+    z = scipy.special.ndtri(upper)
+    quantile = scipy.special.stdtrit(np.minimum(degrees, 1e9), upper)
+    return np.asarray(quantile * (1 + skewness * (z**4 + 2 * z**2 - 3) / 18))
 
 
 def compute_effective_size(summary: StratifiedMean, spread: Floats, informative: Floats, inflation: Floats) -> Floats:
@@ -202,10 +238,11 @@ def compute_effective_size(summary: StratifiedMean, spread: Floats, informative:
     """
     # For rows that are resampled one by one the sum is exactly 1/n: the variance of the mean has the divisor n - 1.
     ratio = np.divide(summary.variance, spread, out=np.zeros_like(spread), where=spread > 0)
-    weight = informative**2
     worst = 1 / summary.dependent_size
-    measured = inflation * ratio / (1 + ratio)
-    return np.asarray((weight + _PRIOR_CLUSTERS) / (weight * measured + _PRIOR_CLUSTERS * worst))
+    measured = np.minimum(inflation * ratio / (1 + ratio), worst)
+    trust = informative**2 / (informative**2 + _PRIOR_CLUSTERS)
+    # The geometric mean, since large units can make the worst case a hundred times as large as what was measured.
+    return np.asarray(worst ** (trust - 1) * np.where(measured > 0, measured, worst) ** -trust)
 
 
 def compute_inflation(strata: Sequence[ClusterSums], degrees: Floats, level: float) -> Floats:
@@ -215,8 +252,12 @@ def compute_inflation(strata: Sequence[ClusterSums], degrees: Floats, level: flo
     """
     if all((counts == 1).all() and np.isin(sums, (-1.0, 0.0, 1.0)).all() for sums, counts in strata):
         return np.ones_like(degrees)
-    upper = (1 + level) / 2
-    return np.asarray((scipy.special.stdtrit(degrees, upper) / scipy.special.ndtri(upper)) ** 2)
+    return _compare_quantiles(degrees, 0.0, level)
+
+
+def _compare_quantiles(degrees: Floats, skewness: Floats | float, level: float) -> Floats:
+    normal = scipy.special.ndtri((1 + level) / 2)
+    return np.asarray((compute_student_quantile(degrees, skewness, level) / normal) ** 2)
 
 
 def count_informative(strata: Sequence[ClusterSums], varies: Sequence[NDArray[np.bool_]]) -> Floats:
@@ -236,12 +277,31 @@ def count_informative(strata: Sequence[ClusterSums], varies: Sequence[NDArray[np
 def proportion_interval_of_strata(strata: Sequence[ClusterSums], level: float) -> Bounds:
     """Return Wilson's interval of the mean over strata of a column of 0 and 1 (and halves, for ties)."""
     summary = summarise_strata(strata)
+    return _interval_of_proportion(strata, summary, compute_inflation(strata, summary.degrees, level), level)
+
+
+def proportion_interval_of_groups(proportions: Floats, level: float) -> Bounds:
+    """Return Wilson's interval of the mean of the proportions of groups (last axis), which are a sample of groups.
+
+    >>> low, high = proportion_interval_of_groups(np.array([0.8, 0.9, 0.7, 1.0]), 0.95)
+    >>> float(low.round(4)), float(high.round(4))
+    (0.5381, 0.979)
+    """
+    strata = [(proportions, np.ones(proportions.shape[-1]))]
+    summary = summarise_strata(strata)
+    # Unlike counts of rows, the values of groups can be more skewed than Wilson's interval allows for.
+    inflation = _compare_quantiles(summary.degrees, summary.skewness, level)
+    return _interval_of_proportion(strata, summary, inflation, level)
+
+
+def _interval_of_proportion(
+    strata: Sequence[ClusterSums], summary: StratifiedMean, inflation: Floats, level: float
+) -> Bounds:
     informative = np.minimum(
         count_informative(strata, [sums < counts for sums, counts in strata]),
         count_informative(strata, [sums > 0 for sums, _ in strata]),
     )
     spread = summary.value * (1 - summary.value)
-    inflation = compute_inflation(strata, summary.degrees, level)
     return wilson_interval(summary.value, compute_effective_size(summary, spread, informative, inflation), level)
 
 
@@ -263,7 +323,9 @@ def difference_interval_of_strata(
     return tango_interval((discordant + summary.value) / 2 * n, (discordant - summary.value) / 2 * n, n, level)
 
 
-def t_interval(value: Floats, variance: Floats, degrees: Floats | float, level: float) -> Bounds:
+def t_interval(
+    value: Floats, variance: Floats, degrees: Floats | float, level: float, *, skewness: Floats | float = 0.0
+) -> Bounds:
     """Return Student's interval of a value from its variance.
 
     Args:
@@ -271,9 +333,10 @@ def t_interval(value: Floats, variance: Floats, degrees: Floats | float, level: 
         variance: The square of its standard error.
         degrees: The degrees of freedom of the variance; infinite for a normal interval.
         level: The confidence level.
+        skewness: The square of the skewness of the value, for which the interval is widened.
     """
-    quantile = scipy.special.stdtrit(np.minimum(degrees, 1e9), (1 + level) / 2)
-    return value - quantile * np.sqrt(variance), value + quantile * np.sqrt(variance)
+    half_width = compute_student_quantile(degrees, skewness, level) * np.sqrt(variance)
+    return value - half_width, value + half_width
 
 
 def jackknife_variance(values: Floats) -> Floats:
@@ -286,6 +349,11 @@ def jackknife_variance(values: Floats) -> Floats:
     return np.asarray((n - 1) * values.var(axis=-1))
 
 
+def compute_jackknife_skewness(values: Floats) -> Floats:
+    """Return the square of the skewness of a statistic from its values with each sampling unit left out in turn."""
+    return compute_squared_skewness([values - values.mean(axis=-1, keepdims=True)])
+
+
 def correlation_interval(value: Floats, jackknife: Floats, level: float, degrees: float) -> Bounds:
     """Return the interval of a correlation: Student's interval of its Fisher z, by the jackknife.
 
@@ -293,10 +361,12 @@ def correlation_interval(value: Floats, jackknife: Floats, level: float, degrees
         value: The correlation.
         jackknife: The correlations with each sampling unit left out in turn, in the last axis.
         level: The confidence level.
-        degrees: The degrees of freedom; infinite for a normal interval, which covers rank correlations better.
+        degrees: The degrees of freedom; infinite for a normal interval without regard to skewness, which covers rank
+            correlations better.
     """
     z, left_out = (np.arctanh(np.clip(numbers, -_MAX_CORRELATION, _MAX_CORRELATION)) for numbers in (value, jackknife))
-    low, high = t_interval(z, jackknife_variance(left_out), degrees, level)
+    skewness = 0.0 if np.isinf(degrees) else compute_jackknife_skewness(left_out)
+    low, high = t_interval(z, jackknife_variance(left_out), degrees, level, skewness=skewness)
     return np.tanh(low), np.tanh(high)
 
 
@@ -337,16 +407,36 @@ def _hanley_mcneil_variance(area: Floats, good: float, bad: float) -> Floats:
     return np.asarray(area * (1 - area) * (1 + others * ((1 - area) / (2 - area) + area / (1 + area))) / (good * bad))
 
 
-def draw_matthews(counts: Floats, draws: int, generator: np.random.Generator) -> Floats:
-    """Return Matthews' correlation of draws from the posterior of four proportions, nearly that of Jeffreys' prior.
+def matthews_interval(counts: Floats, draws: int, generator: np.random.Generator, level: float) -> Bounds:
+    """Return the interval of Matthews' correlation: quantiles of its posterior under Jeffreys' prior.
+
+    Near 1 and -1 it is widened to the one-sided exact limit, as `wilson_interval` is, and for the same reason.
 
     Args:
         counts: How many are hits, misses, false alarms and correct rejections (last axis); effective numbers too.
+        draws: The number of draws.
+        generator: The source of random numbers.
+        level: The confidence level.
+    """
+    tail, one_sided = (1 - level) / 2, min(_ONE_SIDED_SHARE * (1 - level), 0.5)
+    low, high = np.quantile(draw_matthews(counts, _JEFFREYS_COUNTS, draws, generator), [tail, 1 - tail], axis=-1)
+    above = np.quantile(draw_matthews(counts, _RIGHT_COUNTS, draws, generator), 1 - one_sided, axis=-1)
+    below = np.quantile(draw_matthews(counts, _WRONG_COUNTS, draws, generator), one_sided, axis=-1)
+    return np.minimum(low, below), np.maximum(high, above)
+
+
+def draw_matthews(counts: Floats, prior: Sequence[float], draws: int, generator: np.random.Generator) -> Floats:
+    """Return Matthews' correlation of draws from the posterior of four proportions.
+
+    Args:
+        counts: How many are hits, misses, false alarms and correct rejections (last axis); effective numbers too.
+        prior: What the prior adds to these counts; nothing where a proportion without counts is 0.
         draws: The number of draws, the last axis of the result.
         generator: The source of random numbers.
     """
     # Dirichlet draws are normalised gamma draws; Matthews' correlation needs no normalised ones.
-    shares = generator.standard_gamma(counts[..., None, :] + _PRIOR_COUNT, size=(*counts.shape[:-1], draws, 4))
+    shapes = counts[..., None, :] + np.array(prior)
+    shares = generator.standard_gamma(shapes, size=(*counts.shape[:-1], draws, 4))
     hits, misses, alarms, rejections = np.moveaxis(shares, -1, 0)
     margins = (hits + misses) * (alarms + rejections) * (hits + alarms) * (misses + rejections)
     return np.asarray((hits * rejections - misses * alarms) / np.sqrt(margins))
