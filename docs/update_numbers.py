@@ -190,7 +190,7 @@ def run_command(words: list[str]) -> list[str]:
 
     from acceptability.cli import app
 
-    result = CliRunner().invoke(app, words[1:] if words[0] == "acceptability" else words)
+    result = CliRunner().invoke(app, words[1:] if words[0] == "acceptability" else words, env={"COLUMNS": None})
     if result.exit_code:
         raise SystemExit(f"{shlex.join(words)}: {result.exception!r}\n{result.stderr}")
     return [line.rstrip() for line in result.stdout.rstrip().splitlines()]

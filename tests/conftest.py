@@ -11,6 +11,11 @@ from itertools import count
 from pathlib import Path
 from weakref import WeakValueDictionary
 
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # Workers that each use every core stand in each other's way. NumPy reads this when it is imported, which our own
+    # modules below do.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import pytest
 import typer.testing
 from hypothesis import HealthCheck, settings
@@ -23,9 +28,6 @@ ROOT = Path(__file__).resolve().parents[1]
 BESIDE = ROOT.parent / "shared" / "data"
 os.environ.setdefault("TQDM_DISABLE", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
-if "PYTEST_XDIST_WORKER" in os.environ:
-    # Workers that each use every core stand in each other's way.
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
 if BESIDE.is_dir():
     os.environ.setdefault("ACCEPTABILITY_DATA", str(BESIDE))
 

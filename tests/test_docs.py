@@ -87,7 +87,8 @@ def run_command(words: list[str], where: object) -> list[str]:
         subprocess.run([sys.executable, *arguments], check=True)
         return []
     assert program == "acceptability", f"{where}: {program} cannot be run here"
-    done = CliRunner().invoke(app, arguments)
+    # As when the output goes to a file: workers of xdist have a width in their environment.
+    done = CliRunner().invoke(app, arguments, env={"COLUMNS": None})
     assert done.exit_code == 0, f"{where}: {done.exception!r}\n{done.stderr}"
     return [line.rstrip() for line in done.stdout.rstrip().splitlines()]
 
