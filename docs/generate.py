@@ -17,6 +17,7 @@ from typing import Any, get_args
 
 import typer.main
 from docstrings import describe, describe_arguments
+from notebook_pages import list_notebooks, read_notebook, write_page
 
 import acceptability
 from acceptability import registry
@@ -33,6 +34,9 @@ def on_files(files: Any, config: Any) -> Any:
 
     for name, generate in PAGES.items():
         files.append(File.generated(config, f"reference/{name}.md", content=generate()))
+    for path in list_notebooks():
+        content = write_page(read_notebook(path))
+        files.append(File.generated(config, f"notebooks/{path.stem}.md", content=content))
     return files
 
 

@@ -10,6 +10,8 @@ Three things on a page are brought up to date:
 - numbers within sentences and tables: ``<!-- number: card('trigram', 'BLiMP', 'all') -->0.5395<!-- / -->``. The
   comment, which readers do not see, names the source; the functions of ``SOURCES`` below find the number there.
 
+Notebooks (``notebooks/*.ipynb``) run from the first cell to the last, and their outputs are stored.
+
 Blocks that are marked as slow run with ``--slow`` only, and blocks that are marked as not run never do.
 """
 
@@ -35,7 +37,9 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 # The blocks of a page are found as the tests find them, so that both agree on what a block and a mark is.
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "docs")]
+
+import notebook_pages  # noqa: E402
 
 import pages  # noqa: E402
 from acceptability.specs import parse_spec  # noqa: E402
@@ -266,6 +270,13 @@ def update_page(page: Path, *, slow: bool) -> bool:
     return new != old
 
 
+def update_notebook(path: Path) -> bool:
+    """Run a notebook and store the outputs of its cells; tell whether that changed the file."""
+    old = path.read_bytes()
+    notebook_pages.write_notebook(path, notebook_pages.run_notebook(notebook_pages.read_notebook(path)))
+    return path.read_bytes() != old
+
+
 @contextlib.contextmanager
 def _in_empty_folder(alone: bool) -> Iterator[None]:
     """Be in an empty folder; unless ``alone``, with the source in it, as at the root of a clone."""
@@ -277,16 +288,16 @@ def _in_empty_folder(alone: bool) -> Iterator[None]:
 
 
 def main() -> None:
-    """Bring the pages up to date that are named, or all of them."""
+    """Bring the pages and notebooks up to date that are named, or all of them."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("pages", nargs="*", type=Path, help="by default README.md and all pages of docs")
+    parser.add_argument("pages", nargs="*", type=Path, help="by default README.md, all pages of docs and the notebooks")
     parser.add_argument("--slow", action="store_true", help="also what needs data sets, or takes long")
     given = parser.parse_args()
     # A home of its own: no number comes from what the user's store has kept.
     with tempfile.TemporaryDirectory() as home:
         os.environ["ACCEPTABILITY_HOME"] = home
-        for page in [path.resolve() for path in given.pages] or pages.PAGES:
-            changed = update_page(page, slow=given.slow)
+        for page in [path.resolve() for path in given.pages] or [*pages.PAGES, *notebook_pages.list_notebooks()]:
+            changed = update_notebook(page) if page.suffix == ".ipynb" else update_page(page, slow=given.slow)
             print(f"{pages.name_of(page)}: {'changed' if changed else 'up to date'}", flush=True)
 
 

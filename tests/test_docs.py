@@ -7,6 +7,7 @@ What happens to a block:
 - ``sh``, and what is indented, is checked: its commands and options exist; on the pages of learn/ it runs too;
 - on the pages of learn/, a block with a title is the file of that name, and all blocks run in order, in one folder;
 - ``toml`` and ``json`` are read; ``text`` is no code;
+- ``py``, ``bash`` and ``yaml`` are code of other packages, which ``test_peers.py`` checks;
 - a command of ours within the text exists, and so do its options;
 - ``<!-- slow: REASON -->`` before a block: it runs with ``--slow``; ``<!-- not run: REASON -->``: it is checked alone.
 """
@@ -46,6 +47,7 @@ from shell import problem
 
 TUTORIALS = sorted((ROOT / "docs" / "learn").glob("*.md"))
 OTHERS = [page for page in PAGES if page not in TUTORIALS]
+NOTEBOOKS = [Path("docs", "notebooks", f"{path.stem}.md") for path in sorted((ROOT / "notebooks").glob("*.ipynb"))]
 READ = {"toml": tomllib.loads, "json": json.loads}
 SHOWN = ("text", "csv", "tsv", "tex", "latex", "bibtex")
 
@@ -165,6 +167,8 @@ def test_every_block_is_run_or_checked_or_says_why_not(page: Path) -> None:
             assert not [wrong for words in ours if (wrong := problem(words))], block
         elif block.kind in READ:
             READ[block.kind](block.body)
+        elif block.kind in ("py", "bash", "yaml"):
+            assert page.name == "peers.md", f"{block}: code of another package stands on the page of peers alone"
         else:
             assert block.kind in SHOWN, f"{block}: what is {block.kind or 'a fence without a name'}?"
 
@@ -293,7 +297,10 @@ def test_every_page_is_in_the_navigation(reference: dict[str, str]) -> None:
 
     listed = pages(yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"])
     written = [page.relative_to(ROOT / "docs").as_posix() for page in PAGES[1:]]
-    assert sorted(listed) == sorted([*written, *(f"reference/{name}.md" for name in reference)])
+    generated = [f"reference/{name}.md" for name in reference] + [
+        page.relative_to("docs").as_posix() for page in NOTEBOOKS
+    ]
+    assert sorted(listed) == sorted([*written, *generated])
 
 
 @pytest.fixture(scope="module")
@@ -437,6 +444,7 @@ def test_a_technique_is_where_the_index_says(term: str, file: str, name: str) ->
 
 def test_links_between_pages_lead_somewhere(reference: dict[str, str]) -> None:
     generated = {(ROOT / "docs" / "reference" / f"{name}.md").resolve() for name in reference}
+    generated |= {(ROOT / page).resolve() for page in NOTEBOOKS}
     for page in [*PAGES, ROOT / "CONTRIBUTING.md"]:
         for link in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
             if "://" in link:
