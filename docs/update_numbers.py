@@ -26,6 +26,7 @@ import json
 import os
 import re
 import shlex
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -182,15 +183,21 @@ def update_inline_numbers(text: str, *, slow: bool) -> str:
 
 
 def run_command(words: list[str]) -> list[str]:
-    """Return the lines that a command prints, run in this process."""
+    """Return the lines that a command prints: our own runs in this process, ``python FILE`` in one of its own."""
+    if words[0] == "python":
+        # The interpreter that runs this script, as in the tests: the shell may know another one, or none.
+        done = subprocess.run([sys.executable, *words[1:]], capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise SystemExit(f"{shlex.join(words)}: {done.stderr}")
+        return [line.rstrip() for line in done.stdout.rstrip().splitlines()]
     from typer.testing import CliRunner
 
     from acceptability.cli import app
 
-    done = CliRunner().invoke(app, words[1:] if words[0] == "acceptability" else words, env={"COLUMNS": None})
-    if done.exit_code:
-        raise SystemExit(f"{shlex.join(words)}: {done.exception!r}\n{done.stderr}")
-    return [line.rstrip() for line in done.stdout.rstrip().splitlines()]
+    result = CliRunner().invoke(app, words[1:] if words[0] == "acceptability" else words, env={"COLUMNS": None})
+    if result.exit_code:
+        raise SystemExit(f"{shlex.join(words)}: {result.exception!r}\n{result.stderr}")
+    return [line.rstrip() for line in result.stdout.rstrip().splitlines()]
 
 
 def update_console(body: str) -> str:

@@ -199,6 +199,35 @@ def test_no_code_is_made_from_data(path: Path) -> None:
     assert not called & {"eval", "exec", "compile"}
 
 
+# Attributes that are looked up by a fixed name, since nobody here can declare them: of other libraries' objects, which
+# have them or not by version and architecture, and of Python's own.
+FOREIGN_ATTRIBUTES = {
+    "engine/ray.py": {"cause"},  # errors of Ray
+    "models/function_model.py": {"__module__", "__file__", "__version__"},  # whatever a user's function refers to
+    "models/hf/causal_forward.py": {"flat_nodes", "is_causal", "layer_types", "sliding_window"},  # state of a thread,
+    # modules of PyTorch and configurations of transformers
+    "models/hf/in_memory.py": {"is_fast", "_name_or_path"},  # tokenizers and configurations of transformers
+    "models/hf/loading.py": {"vocab_size", "max_position_embeddings"},  # configurations of transformers
+    "models/hf/masked_forward.py": {"is_causal", "encoder", "layer", "attention", "output", "cells"},  # the same
+    "models/hf/seq2seq.py": {"is_encoder_decoder", "decoder_start_token_id"},  # configurations of transformers
+    "models/kernels/head.py": {"decoder", "states"},  # modules of PyTorch, and state of a thread
+    "stats/mixed/ordinal/ordinal_regression.py": {"dtype"},  # a column of pandas, or a list
+    "store/database.py": {"sqlite_errorcode"},  # errors of SQLite, some of which have no code
+    "train/classifiers/finetuning_task.py": {"pooler", "pooler_activation"},  # networks of transformers
+}
+
+
+def test_optional_behaviour_is_declared_and_not_looked_up() -> None:
+    found = defaultdict(set)
+    for path in list_modules():
+        for node in ast.walk(parse(path)):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "getattr":
+                name = node.args[1]
+                if isinstance(name, ast.Constant):
+                    found[relative_name(path)].add(name.value)
+    assert found == FOREIGN_ATTRIBUTES
+
+
 # --- layout and names ---
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -86,3 +87,15 @@ def test_a_page_is_brought_up_to_date(numbers: ModuleType, tmp_path: Path) -> No
     assert not numbers.update_page(page, slow=False)
     assert numbers.update_page(page, slow=True)
     assert page.read_text(encoding="utf-8").count("\n4\n") == 1
+
+
+def test_scripts_of_a_page_run_in_this_interpreter(
+    numbers: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    # No python is on the path, as in a virtual environment that is not activated.
+    monkeypatch.setenv("PATH", "")
+    Path("make.py").write_text("import sys\nprint(sys.executable)\n", encoding="utf-8")
+    assert numbers.run_command(["python", "make.py"]) == [sys.executable]
+    with pytest.raises(SystemExit, match="ZeroDivisionError"):
+        numbers.run_command(["python", "-c", "1 / 0"])

@@ -82,6 +82,10 @@ class Stand:
         facts = {"threads": os.environ["OMP_NUM_THREADS"], "process": os.getpid()}
         return FitResult(facts, {"mcc": round(float(np.tanh(drawn[0])), 4), "accuracy": 0.5})
 
+    def sample_hyperparameters(self, seed: int) -> Stand:
+        random = np.random.default_rng(seed)
+        return replace(self, width=int(random.integers(1, 50)), learning_rate=float(random.uniform()), seed=seed)
+
     def _wait_for_processes(self, folder: Path) -> None:
         # Without this, one worker may train all runs before a second one has started on a busy machine.
         (folder / f"process-{os.getpid()}").touch()
@@ -90,13 +94,6 @@ class Stand:
                 return
             time.sleep(0.01)
         raise TimeoutError(f"only one process of {self.processes} trains runs")
-
-
-def sample_hyperparameters(seed: int, recipe: Stand | TinyBert) -> Stand | TinyBert:
-    random = np.random.default_rng(seed)
-    if isinstance(recipe, TinyBert):
-        return replace(recipe, learning_rate=float(random.uniform(0.01, 0.1)), seed=seed)
-    return replace(recipe, width=int(random.integers(1, 50)), learning_rate=float(random.uniform()), seed=seed)
 
 
 @dataclass(frozen=True)
@@ -108,6 +105,10 @@ class TinyBert:
     seed: int = 1
 
     kind: ClassVar[str] = "tiny-bert"
+
+    def sample_hyperparameters(self, seed: int) -> TinyBert:
+        return replace(self, learning_rate=float(np.random.default_rng(seed).uniform(0.01, 0.1)), seed=seed)
+
     reads: ClassVar[str] = "labels"
 
     def fit(

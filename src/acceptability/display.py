@@ -228,6 +228,31 @@ class RowList(list[SourceT]):
         return format_html(self.shown_rows(), notes=self.footnotes())
 
 
+ValueT = TypeVar("ValueT")
+
+
+class ShownMapping(dict[str, ValueT]):
+    """A dictionary that shows itself as a table, and becomes a pandas data frame."""
+
+    def rows(self) -> list[dict[str, object]]:
+        """Return the rows of its table."""
+        raise NotImplementedError
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a pandas data frame with all columns.
+
+        Raises:
+            MissingExtra: pandas is not installed.
+        """
+        return make_frame(collect_columns(self.rows()))
+
+    def __repr__(self) -> str:
+        return format_plain(self.rows()) if self else f"{type(self).__name__}({{}})"
+
+    def _repr_html_(self) -> str:
+        return format_html(self.rows())
+
+
 class TableRow(dict[str, Any]):
     """One row of a ``Table``: its cells by the names of its columns."""
 

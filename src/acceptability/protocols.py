@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,68 +93,50 @@ class Model(Protocol):
         """Whether sentences with unknown words have no score, and are left out of results."""
         return False
 
+    @property
+    def word_rule(self) -> str:
+        """The rule by which it splits text into words, which perplexity by word counts: a key of ``SPLIT_RULES``."""
+        return "spaces"
+
+    @property
+    def improper(self) -> bool:
+        """Whether its probabilities sum to more than 1, so that it has no perplexity."""
+        return False
+
     def as_lenient(self) -> Model:
         """Return a variant that also scores texts in which every word is unknown; by default the model itself."""
         return self
 
 
-class _CompletedModel(Model):
+class _Completed:
+    """A view of a user's object in which everything is there that a protocol declares: its own, or the default.
+
+    A subclass names the protocol as its second base class, and what an object has to have itself, since protocols have
+    no default of that. What the subclass itself defines comes first.
+    """
+
+    inner: Any
+    _required: ClassVar[tuple[str, ...]]
+
+    def __getattribute__(self, name: str) -> Any:
+        # The names of Python itself are those of the view, so that it can be copied, compared and sent to a process.
+        if name == "inner" or name.startswith("_") or name in vars(type(self)):
+            return object.__getattribute__(self, name)
+        try:
+            return getattr(self.inner, name)
+        except AttributeError:
+            if name in self._required:
+                raise
+            return object.__getattribute__(self, name)
+
+
+class _CompletedModel(_Completed, Model):
     """An object with the required attributes of a model, and defaults for the optional ones that it lacks."""
+
+    _required = ("signature", "encode", "run")
 
     def __init__(self, inner: Any) -> None:
         self.inner = inner
-
-    @property
-    def signature(self) -> str:
-        return str(self.inner.signature)
-
-    def encode(self, queries: Sequence[Query]) -> Sequence[EncodedQuery]:
-        encoded: Sequence[EncodedQuery] = self.inner.encode(queries)
-        return encoded
-
-    def run(self, batch: Sequence[Any]) -> Sequence[ModelOutput]:
-        outputs: Sequence[ModelOutput] = self.inner.run(batch)
-        return outputs
-
-    def begin(self, batch: Sequence[Any]) -> Callable[[], Sequence[ModelOutput]]:
-        begin: Callable[[Sequence[Any]], Callable[[], Sequence[ModelOutput]]] = getattr(
-            self.inner, "begin", super().begin
-        )
-        return begin(batch)
-
-    @property
-    def display_name(self) -> str:
-        return str(getattr(self.inner, "display_name", super().display_name))
-
-    @property
-    def budget(self) -> int:
-        return int(getattr(self.inner, "budget", super().budget))
-
-    @property
-    def packing(self) -> str:
-        return str(getattr(self.inner, "packing", super().packing))
-
-    @property
-    def needs_rival(self) -> bool:
-        return bool(getattr(self.inner, "needs_rival", super().needs_rival))
-
-    @property
-    def is_unknown(self) -> Callable[[str], bool] | None:
-        function: Callable[[str], bool] | None = getattr(self.inner, "is_unknown", super().is_unknown)
-        return function
-
-    @property
-    def device_class(self) -> str | None:
-        device: str | None = getattr(self.inner, "device_class", super().device_class)
-        return device
-
-    @property
-    def omits_unknown(self) -> bool:
-        return bool(getattr(self.inner, "omits_unknown", super().omits_unknown))
-
-    def as_lenient(self) -> Model:
-        lenient: Callable[[], Model] = getattr(self.inner, "as_lenient", super().as_lenient)
-        return lenient()
 
 
 def complete_model(model: Any) -> Model:
@@ -169,7 +151,7 @@ def complete_model(model: Any) -> Model:
     'size'
     """
     # Not isinstance: a structural check would compare names and miss where the defaults come from.
-    return model if Model in type(model).__mro__ else _CompletedModel(model)
+    return model if Model in type(model).__mro__ else _CompletedModel(model)  # type: ignore[abstract]
 
 
 class Engine(Protocol):
@@ -314,57 +296,19 @@ def _divide_sums(sums: Floats) -> Floats:
 
 
 @dataclass(frozen=True, repr=False)
-class _CompletedMeasure(Measure):
+class _CompletedMeasure(_Completed, Measure):
     """An object with the required attributes of a measure, and defaults for the optional ones that it lacks."""
 
     inner: Any
+    _required = ("needs", "units", "value")
 
     # Signatures and tables show a measure by its repr, which has to parse back to the measure itself.
     def __repr__(self) -> str:
         return repr(self.inner)
 
-    @property
-    def needs(self) -> str:
-        return str(self.inner.needs)
-
-    def units(self, suite: Suite, scores: Scores) -> Units:
-        units: Units = self.inner.units(suite, scores)
-        return units
-
-    def value(self, units: Units) -> float:
-        value: float = self.inner.value(units)
-        return value
-
     def resolve(self, scores: Sequence[Scores], by: str) -> Measure:
-        resolve = getattr(self.inner, "resolve", None)
-        return complete_measure(resolve(scores, by)) if resolve else self
-
-    def weigh(self, units: Units) -> Moments | RowWeighting | None:
-        weigh: Callable[[Units], Moments | RowWeighting | None] = getattr(self.inner, "weigh", super().weigh)
-        return weigh(units)
-
-    @property
-    def mean_of(self) -> str | None:
-        name: str | None = getattr(self.inner, "mean_of", super().mean_of)
-        return name
-
-    @property
-    def statistic(self) -> str | None:
-        statistic: str | None = getattr(self.inner, "statistic", super().statistic)
-        return statistic
-
-    @property
-    def chance(self) -> float | None:
-        chance: float | None = getattr(self.inner, "chance", super().chance)
-        return chance
-
-    @property
-    def needs_tags(self) -> tuple[str, ...]:
-        return tuple(getattr(self.inner, "needs_tags", super().needs_tags))
-
-    @property
-    def gathered_by(self) -> str:
-        return str(getattr(self.inner, "gathered_by", super().gathered_by))
+        # What an object returns need not be complete either.
+        return complete_measure(self.inner.resolve(scores, by)) if hasattr(self.inner, "resolve") else self
 
 
 def complete_measure(measure: Any) -> Measure:
@@ -379,4 +323,4 @@ def complete_measure(measure: Any) -> Measure:
     ()
     """
     # Not isinstance, for the same reason as in ``complete_model``.
-    return measure if Measure in type(measure).__mro__ else _CompletedMeasure(measure)
+    return measure if Measure in type(measure).__mro__ else _CompletedMeasure(measure)  # type: ignore[abstract]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 import acceptability
 from acceptability import link, load_suite, ratings, run_study, study
-from acceptability.errors import MeasureError, SpecError
+from acceptability.errors import MeasureError, SpecError, SuiteError
 from acceptability.train import train as train_recipe
 from acceptability.train.recipe import train_from_options
 from acceptability.types import Sentence, Suite
@@ -26,10 +28,18 @@ def corpus(tmp_path: Path) -> Path:
 
 def test_the_package_of_training_is_called_like_the_command(corpus: Path, tmp_path: Path) -> None:
     options: dict[str, Any] = {"order": 2}
-    metadata: dict[str, Any] = acceptability.train("ngram", tmp_path / "one", corpus=corpus, options=options)
-    listed = train_from_options("ngram", tmp_path / "two", corpus=[str(corpus)], options=["order=2"])
+    metadata = acceptability.train("ngram", tmp_path / "one", corpus=corpus, dev=corpus, options=options)
+    listed = train_from_options("ngram", tmp_path / "two", corpus=[str(corpus)], dev=[corpus], options=["order=2"])
     assert metadata["recipe"] == listed["recipe"]
     assert metadata["recipe"]["order"] == 2
+    assert metadata.spec == f"ngram:{tmp_path / 'one'}"
+    assert json.loads(json.dumps(metadata)) == json.loads((tmp_path / "one" / "recipe.json").read_text())
+    lines = repr(metadata).splitlines()
+    assert lines[0] == metadata.spec
+    assert ["words", str(metadata["words"])] in [line.split() for line in lines]
+    facts = metadata.to_frame().set_index("fact")["value"]
+    assert facts["dev: perplexity"] == metadata["results"]["dev"]["perplexity"]
+    assert metadata._repr_html_().startswith("<table")
     assert acceptability.score(["the cat sleeps"], f"ngram:{tmp_path / 'one'}")["1"] < 0
     # It is still the package, which has modules of its own.
     assert acceptability.train.train is train_recipe  # type: ignore[attr-defined]
@@ -67,13 +77,35 @@ def test_ratings_are_tables(tmp_path: Path) -> None:
     assert rated._repr_html_().startswith("<table")
     with pytest.raises(MeasureError, match="there is no table 'rating'; there are ratings"):
         rated["rating"]
+    assert rated.to_frame().equals(rated["ratings"].to_frame())
+    # A filtered frame, as people have it, with an index that has gaps.
+    frame = pd.read_csv(file)
+    doubled = pd.concat([frame, frame.assign(participant=frame.participant + "x", response=1)])
+    of_frame = ratings(doubled[~doubled.participant.str.endswith("x")], "likert", splits=40)
+    assert of_frame.tables == rated.tables
+    other = ratings(frame.assign(response=6 - frame.response), "likert", splits=40)
+    assert other.signature.split("|")[1] != of_frame.signature.split("|")[1]
+    assert of_frame.signature.split("|")[1].startswith("data:frame@")
+    with pytest.raises(SuiteError, match="the data frame, line 2: "):
+        ratings(pd.DataFrame({"participant": ["a", "a"], "sentence": "x", "response": [1, "bad"]}), "likert")
+
+
+def test_choices_in_a_data_frame_are_ratings_too() -> None:
+    frame = pd.DataFrame({"participant": list("abab"), "pair": ["1", "1", "2", "2"], "chosen": "good"})
+    assert ratings(frame, "choice").to_frame()["share"].tolist() == [1.0, 1.0]
 
 
 def test_link_takes_one_model_or_an_object() -> None:
     starter = load_suite("starter").sentences[:40]
     rated = Suite("rated", tuple(Sentence(s.id, s.text, rating=float(len(s.text))) for s in starter))
     options: dict[str, Any] = {"folds": 2, "resamples": 0, "draws": 0}
-    (by_name,) = link(rated, "trigram", "wordfreq:en", **options).values()
+    fits = link(rated, "trigram", "wordfreq:en", **options)
+    (by_name,) = fits.values()
+    assert fits["trigram"] is by_name
+    assert repr(fits).splitlines()[0].split()[:3] == ["model", "beta", "gamma"]
+    assert "signature" not in repr(fits)
+    assert fits.to_frame()["signature"].tolist() == [by_name.signature]
+    assert fits._repr_html_().startswith("<table")
     (by_object,) = link(rated, acceptability.load_model("trigram"), "wordfreq:en", **options).values()
     assert by_name.reduction == by_object.reduction
     assert by_name.signature == by_object.signature

@@ -84,7 +84,8 @@ def test_without_the_packages_for_figures_the_page_has_a_note(material, plain, t
     text = write_report(tmp_path / "p.html", ReportHeading("t"), material).read_text(encoding="utf-8")
     assert "pip install &#39;acceptability[plots]&#39;" in text
     assert "<figure" not in text
-    assert "PairAccuracy" in text
+    # Tables have the name that people use, and that of the code where it is pointed at.
+    assert ' title="PairAccuracy(ties=0.0)">Pair accuracy</th>' in text
 
 
 def test_data_in_the_page_cannot_end_its_element(material) -> None:

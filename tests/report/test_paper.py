@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from acceptability import evaluate
 from acceptability.measures.pairs import PairAccuracy
 from acceptability.report import page
 from acceptability.report.export import write_csv_files
@@ -204,7 +205,7 @@ def test_what_is_not_tested_is_named_below_the_table() -> None:
     big = compare_with_best(ReportData(units=make_area_rows(10_002)))
     assert "too many rows" in big.untested["s", "AUC()"]
     (table,) = build_tables(ReportData(results=make_results("AUC()")))
-    assert "Not tested: AUC(), since the rows of its results were not saved." in table.notes
+    assert "Not tested: AUC, since the rows of its results were not saved." in table.notes
 
 
 def test_models_with_other_rows_are_named_as_untested() -> None:
@@ -212,3 +213,19 @@ def test_models_with_other_rows_are_named_as_untested() -> None:
     tests = compare_with_best(ReportData(units=tuple(rows)))
     assert tests.untested["s", "AUC()"] == "not all models have the same rows"
     assert [key for *_, key in tests.marks] == ["near"]
+
+
+def test_tables_have_peoples_names_and_say_the_code() -> None:
+    results = evaluate("starter", ["uniform", "trigram"], measure=["PairAccuracy", "AUC"], by="phenomenon")
+    tables = build_tables(ReportData(results=tuple(result.row() for result in results)))
+    assert tables[0].header == ("model", "Pair accuracy", "AUC")
+    assert tables[0].notes[0] == "Pair accuracy: n = 383; AUC: n = 838."
+    names = {row[0].text: row[0].code for row in tables[1].rows}
+    assert names["Subject–verb agreement"] == "phenomenon=subject_verb_agreement"
+    assert names["Mean over phenomena"] == "macro(phenomenon)"
+    assert tables[1].title == "starter: Pair accuracy by group"
+    note = "In code: Pair accuracy is PairAccuracy(ties=0.0)."
+    assert note in format_markdown(tables[:1]).replace("\\", "")
+    assert note in format_latex(tables[:1])
+    # The name is that of the code already.
+    assert "In code" not in format_markdown(tables[2:])

@@ -33,7 +33,7 @@ from acceptability.api.vocabulary_coverage import (
     describe_omitted,
     describe_unknown_words,
 )
-from acceptability.display import ShownRow
+from acceptability.display import ShownMapping, ShownRow, format_html, format_plain
 from acceptability.errors import MeasureError, ScoreError, SpecError, Undefined
 from acceptability.measures.correlation import pearson
 from acceptability.measures.rows import (
@@ -118,6 +118,25 @@ class MorcelaFit(ShownRow):
         }
 
 
+class MorcelaFits(ShownMapping[MorcelaFit]):
+    """MORCELA fitted for each model, by the model's name: ``fits["trigram"].reduction``."""
+
+    def rows(self) -> list[dict[str, object]]:
+        """Return a row for each model."""
+        return [{"model": name, **fit.row()} for name, fit in self.items()]
+
+    def _shown_rows(self) -> list[dict[str, object]]:
+        hidden = MorcelaFit.hidden_columns
+        return [{name: cell for name, cell in row.items() if name not in hidden} for row in self.rows()]
+
+    def __repr__(self) -> str:
+        return format_plain(self._shown_rows()) if self else "MorcelaFits({})"
+
+    def _repr_html_(self) -> str:
+        notes = dict.fromkeys(note for fit in self.values() for note in fit.notes)
+        return format_html(self._shown_rows(), notes=tuple(notes))
+
+
 @dataclass(frozen=True)
 class LinkResampling:
     """The resampling behind the interval and the test of MORCELA − SLOR.
@@ -156,7 +175,7 @@ def link(
     seed: int = 0,
     resampling: LinkResampling | None = None,
     progress: ProgressCallback | None = None,
-) -> dict[str, MorcelaFit]:
+) -> MorcelaFits:
     """Return MORCELA fitted to the ratings of a suite for each model, by the model's name.
 
     Args:
@@ -187,7 +206,7 @@ def link(
         name: {sentence.id: output for sentence, output in iter_model_outputs(suite, given, progress=progress)}
         for given, (name, _) in zip(as_models(model), loaded, strict=True)
     }
-    fits = {}
+    fits = MorcelaFits()
     for name, one in loaded:
         part, notes = _omit_unknown(suite, outputs[name], one)
         options: dict[str, Any] = {"group": by, "folds": folds, "seed": seed, "resampling": resampling}

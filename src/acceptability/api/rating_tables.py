@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from acceptability import __version__
 from acceptability.api.interface.arguments import SuiteLike, as_suite
@@ -23,8 +24,12 @@ from acceptability.people.reliability import (
 from acceptability.specs import build_signature, format_spec
 from acceptability.store.scorefile import read_scores
 from acceptability.suites import load_suite
+from acceptability.suites.frames import hash_frame, is_pandas
 from acceptability.suites.tables import is_table_file
 from acceptability.types import Scores, Suite
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _LEVEL = RatingRules().level
 
@@ -120,6 +125,14 @@ class RatingTables:
             [], notes=self.notes
         )
 
+    def to_frame(self) -> pd.DataFrame:
+        """Return the ratings, or the pairs, as a pandas data frame; ``self[name].to_frame()`` is that of another table.
+
+        Raises:
+            MissingExtra: pandas is not installed.
+        """
+        return self[next(iter(self.tables))].to_frame()
+
     def rows(self) -> list[dict[str, object]]:
         """Return the rows of all tables as flat rows, for the record of a run."""
         return [
@@ -128,7 +141,7 @@ class RatingTables:
 
 
 def ratings(
-    file: str | Path,
+    file: str | Path | pd.DataFrame,
     kind: str,
     *,
     columns: Mapping[str, str] | None = None,
@@ -146,7 +159,7 @@ def ratings(
     """Return ratings from participants' responses: means with intervals, reliability, agreement with labels.
 
     Args:
-        file: A CSV, TSV, JSONL or Parquet file of responses, or the name of a suite with responses.
+        file: A CSV, TSV, JSONL or Parquet file of responses, a data frame, or the name of a suite with responses.
         kind: "magnitude", "likert", "yes-no" or "choice".
         columns: The names of its columns by their meaning: participant, sentence, response, and perhaps label.
         raters: For a file with a row per sentence: the columns of participants, such as ``rater_*``.
@@ -160,23 +173,28 @@ def ratings(
         seed: Their seed.
         scores: A file of model scores to compare with the noise ceiling.
     """
+    source = file if is_pandas(file, "DataFrame") else str(file)
     if kind == "choice":
-        return build_choice_tables(str(file), columns)
+        return build_choice_tables(source, columns)
     options = ResponseOptions(
         kind, columns or {}, raters, other, scale, outliers, min_responses, min_catch, splits, seed
     )
     loaded = None if suite is None else as_suite(suite)
     score_file = ScoreFile(Path(scores)) if isinstance(scores, str | Path) else scores
-    return build_rating_tables(str(file), options, suite=loaded, scores=score_file)
+    return build_rating_tables(source, options, suite=loaded, scores=score_file)
 
 
 def build_rating_tables(
-    file: str, options: ResponseOptions, *, suite: Suite | str | None = None, scores: ScoreFile | None = None
+    file: str | pd.DataFrame,
+    options: ResponseOptions,
+    *,
+    suite: Suite | str | None = None,
+    scores: ScoreFile | None = None,
 ) -> RatingTables:
     """Return ratings from responses, with their reliability, agreement with labels, and models' share of the ceiling.
 
     Args:
-        file: A table of responses, or the name of a suite with responses.
+        file: A table of responses, as a file or a data frame, or the name of a suite with responses.
         options: How it is read and rated.
         suite: The suite of the sentences, which are matched by id or text.
         scores: A file of model scores.
@@ -213,11 +231,11 @@ def build_rating_tables(
     return RatingTables(tables, signature, tuple(notes), ratings.left_out)
 
 
-def build_choice_tables(file: str, columns: Mapping[str, str] | None = None) -> RatingTables:
+def build_choice_tables(file: str | pd.DataFrame, columns: Mapping[str, str] | None = None) -> RatingTables:
     """Return the choices between the two sentences of pairs, by pair and overall.
 
     Args:
-        file: A table of choices, or the name of a suite with choices.
+        file: A table of choices, as a file or a data frame, or the name of a suite with choices.
         columns: The names of its columns by their meaning.
     """
     choices = read_choices(file, columns=columns, level=_LEVEL)
@@ -234,7 +252,7 @@ def build_choice_tables(file: str, columns: Mapping[str, str] | None = None) -> 
 
 
 def _sign_ratings(
-    file: str, options: ResponseOptions, suite: Suite | None, scores: Sequence[Scores], ratings: Ratings
+    file: str | pd.DataFrame, options: ResponseOptions, suite: Suite | None, scores: Sequence[Scores], ratings: Ratings
 ) -> str:
     fields = {"data": _sign_source(file, options.columns)}
     fields |= {"suite": suite.signature} if suite else {}
@@ -256,12 +274,13 @@ def _sign_ratings(
     )
 
 
-def _sign_source(file: str, columns: Mapping[str, str]) -> str:
+def _sign_source(file: str | pd.DataFrame, columns: Mapping[str, str]) -> str:
     """Return the name and hash of a file of responses with its column mapping, or the signature of a suite."""
-    if not is_table_file(file):
+    if isinstance(file, str) and not is_table_file(file):
         return load_suite(file).signature
     named = ",".join(f"{meaning}={column}" for meaning, column in columns.items())
-    return f"{Path(file).name}@{hash_file(Path(file))}" + (f"({named})" if named else "")
+    source = f"{Path(file).name}@{hash_file(Path(file))}" if isinstance(file, str) else f"frame@{hash_frame(file)}"
+    return source + (f"({named})" if named else "")
 
 
 def _has_judgement_labels(responses: Responses) -> bool:

@@ -16,15 +16,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from acceptability.errors import SuiteError, Undefined
-from acceptability.people.responses import Responses, is_missing, match_columns, read_source_rows
+from acceptability.people.responses import Responses, is_missing, match_columns, name_source, read_source_rows
 from acceptability.stats.hypothesis_tests import SignedRank, signed_rank
 from acceptability.stats.proportions import proportion_interval, sign_test
 from acceptability.suites.tables import TableRow
 from acceptability.types import Floats, Sentence
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # In order of preference: a file may have both a pair and an item.
 _ALIASES = {
@@ -81,7 +85,9 @@ class _PairTally:
     choices: dict[str, tuple[bool, int]] = field(default_factory=dict)
 
 
-def read_choices(source: str | Path, *, columns: Mapping[str, str] | None = None, level: float = 0.95) -> Choices:
+def read_choices(
+    source: str | Path | pd.DataFrame, *, columns: Mapping[str, str] | None = None, level: float = 0.95
+) -> Choices:
     """Return the choices in a file, pair by pair.
 
     Args:
@@ -91,11 +97,12 @@ def read_choices(source: str | Path, *, columns: Mapping[str, str] | None = None
     """
     # The texts are optional: without them a choice has to be given as good or bad.
     header, rows = read_source_rows(source)
-    column_of = match_columns(header, columns or {}, str(source), _ALIASES)
+    where = name_source(source)
+    column_of = match_columns(header, columns or {}, where, _ALIASES)
     for meaning in ("participant", "pair", "chosen"):
         if meaning not in column_of:
             raise SuiteError(
-                f"{source} has no column for the {meaning}; it has {', '.join(header) or 'no header'}. "
+                f"{where} has no column for the {meaning}; it has {', '.join(header) or 'no header'}. "
                 f"Name it: --columns {meaning}=NAME"
             )
     pairs: dict[str, _PairTally] = {}
@@ -105,9 +112,9 @@ def read_choices(source: str | Path, *, columns: Mapping[str, str] | None = None
         try:
             missing += _add_choice(pairs, people, row, column_of, line)
         except SuiteError as error:
-            raise SuiteError(f"{source}, line {line}: {error}") from error
+            raise SuiteError(f"{where}, line {line}: {error}") from error
     if not any(tally.choices for tally in pairs.values()):
-        raise SuiteError(f"{source} has no choices")
+        raise SuiteError(f"{where} has no choices")
     notes = (f"{missing} choices are missing",) if missing else ()
     return Choices(tuple(_count_choices(name, tally, level) for name, tally in pairs.items()), len(people), notes)
 

@@ -16,15 +16,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from acceptability.errors import SuiteError, shorten, suggest_name
 from acceptability.suites import load_suite
+from acceptability.suites.frames import list_frame_rows
 from acceptability.suites.tables import TableRow, is_table_file, read_rows
 from acceptability.text.io import normalise_text, parse_number
 from acceptability.types import Floats, Sentence, Suite
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Bools = NDArray[np.bool_]
 
@@ -154,7 +159,7 @@ HeaderAndRows = tuple[list[str], Iterable[tuple[int, TableRow]]]
 
 
 def read_responses(
-    source: str | Path,
+    source: str | Path | pd.DataFrame,
     *,
     kind: str,
     columns: Mapping[str, str] | None = None,
@@ -165,7 +170,7 @@ def read_responses(
     """Return the responses in a file, or in the tags of a suite.
 
     Args:
-        source: A table (CSV, TSV, JSONL or Parquet), or the name of a suite.
+        source: A table (CSV, TSV, JSONL or Parquet), a data frame, or the name of a suite.
         kind: "magnitude", "likert" or "yes-no".
         columns: Column names by meaning, such as ``{"participant": "Worker", "response": "Score"}``.
         raters: For the wide layout, the participants' columns: names or patterns with ``*``, separated by commas.
@@ -177,25 +182,33 @@ def read_responses(
     if other not in OTHER_POLICIES:
         raise SuiteError(f"other is {other!r}; expected {', '.join(OTHER_POLICIES)}")
     header, rows = read_source_rows(source)
-    rater_columns = _match_rater_columns(header, raters, str(source)) if raters else []
+    where = name_source(source)
+    rater_columns = _match_rater_columns(header, raters, where) if raters else []
     # In the wide layout a column named "rating" is a tag, not the responses.
     column_of = match_columns(
-        header, columns or {}, str(source), _ALIASES, skipped=("participant", "response") * bool(raters)
+        header, columns or {}, where, _ALIASES, skipped=("participant", "response") * bool(raters)
     )
-    _check_layout(column_of, header, str(source), rater_columns, suite)
-    builder = _ResponsesBuilder(str(source), kind, other, suite)
+    _check_layout(column_of, header, where, rater_columns, suite)
+    builder = _ResponsesBuilder(where, kind, other, suite)
     used = {*column_of.values(), *rater_columns}
     for line, participant, cell, row in _iter_answers(rows, column_of, rater_columns):
         try:
             key = builder.add_sentence(row, column_of, used)
             builder.add_answer(key, participant, cell, line)
         except SuiteError as error:
-            raise SuiteError(f"{source}, line {line}: {error}") from error
+            raise SuiteError(f"{where}, line {line}: {error}") from error
     return builder.build()
 
 
-def read_source_rows(source: str | Path) -> HeaderAndRows:
-    """Return the column names and the numbered rows of a file, or of a suite with its tags."""
+def name_source(source: str | Path | pd.DataFrame) -> str:
+    """Return the name of a file or suite, or "the data frame", for messages."""
+    return str(source) if isinstance(source, str | Path) else "the data frame"
+
+
+def read_source_rows(source: str | Path | pd.DataFrame) -> HeaderAndRows:
+    """Return the column names and the numbered rows of a file, of a data frame, or of a suite with its tags."""
+    if not isinstance(source, str | Path):
+        return list_frame_rows(source)
     if is_table_file(str(source)):
         return read_rows(Path(source))
     suite = load_suite(str(source))

@@ -11,7 +11,7 @@ import html
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from acceptability.api.comparison import list_scaled_columns
 from acceptability.errors import Undefined
 from acceptability.measures import load_measure
 from acceptability.measures.classification import MCC, Accuracy
+from acceptability.report.display_names import name_group, name_groups, name_measure
 from acceptability.report.report_data import ReportData, Row, format_model_name
 from acceptability.report.terminal import describe_intervals, format_p_value
 from acceptability.specs import parse_signature
@@ -147,6 +148,7 @@ class TableCell:
         is_best: Whether it is the best value of its measure.
         mark: Stars, if it differs significantly from the best.
         is_number: Whether it is right-aligned.
+        code: What users type for it, where that is not the text.
     """
 
     text: str
@@ -154,6 +156,7 @@ class TableCell:
     is_best: bool = False
     mark: str = ""
     is_number: bool = False
+    code: str = ""
 
 
 @dataclass(frozen=True)
@@ -163,6 +166,7 @@ class ReportTable:
     Args:
         name: The name for labels of LaTeX.
         is_long: Whether a page shows it folded.
+        codes: What users type for measures, by the names that the table has for them.
     """
 
     name: str
@@ -171,6 +175,12 @@ class ReportTable:
     rows: tuple[tuple[TableCell, ...], ...]
     notes: tuple[str, ...] = ()
     is_long: bool = False
+    codes: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def code_notes(self) -> tuple[str, ...]:
+        """What users type for the measures: for paper, where a name cannot show it when it is pointed at."""
+        return (f"In code: {'; '.join(f'{name} is {code}' for name, code in self.codes.items())}.",) * bool(self.codes)
 
 
 def build_tables(report_data: ReportData) -> list[ReportTable]:
@@ -201,12 +211,19 @@ def _build_summary_tables(report_data: ReportData) -> Iterator[ReportTable]:
             )
             for model in models
         )
-        counts = "; ".join(f"{measure}: n = {_format_counts(rows, measure)}" for measure in measures)
+        counts = "; ".join(f"{name_measure(measure)}: n = {_format_counts(rows, measure)}" for measure in measures)
         test_notes = _describe_marks(tests, suite, measures) if len(models) > 1 else []
-        reasons = [f"{format_model_name(row)}, {row['measure']}: {row['reason']}" for row in rows if row.get("reason")]
-        intervals = describe_intervals({row["signature"]: row["measure"] for row in rows if row.get("signature")})
+        reasons = [
+            f"{format_model_name(row)}, {name_measure(row['measure'])}: {row['reason']}"
+            for row in rows
+            if row.get("reason")
+        ]
+        intervals = describe_intervals(
+            {row["signature"]: name_measure(row["measure"]) for row in rows if row.get("signature")}
+        )
         notes = (f"{counts}.", *(f"{line}." for line in intervals), *test_notes, *reasons)
-        yield ReportTable(f"summary-{suite}", suite, ("model", *measures), body, notes)
+        header = ("model", *map(name_measure, measures))
+        yield ReportTable(f"summary-{suite}", suite, header, body, notes, codes=_list_codes(measures))
 
 
 def _describe_marks(tests: BestModelTests, suite: str, measures: Sequence[str]) -> list[str]:
@@ -218,7 +235,7 @@ def _describe_marks(tests: BestModelTests, suite: str, measures: Sequence[str]) 
         for measure in measures
         if (suite, measure) in tests.untested or (suite, measure) not in tested
     }
-    untested = [f"Not tested: {measure}, since {reason}." for measure, reason in reasons.items()]
+    untested = [f"Not tested: {name_measure(measure)}, since {reason}." for measure, reason in reasons.items()]
     return [MARKS_NOTE] * any((suite, measure) in tested for measure in measures) + untested
 
 
@@ -250,16 +267,25 @@ def _build_group_tables(report_data: ReportData) -> Iterator[ReportTable]:
         rows = [row for row in grouped if (row["suite"], row["measure"]) == (suite, measure)]
         models = list(dict.fromkeys(map(format_model_name, rows)))
         cells = {(row["group"], format_model_name(row)): row for row in rows}
+        groups = _list_names(rows, "group")
         body = tuple(
             (
-                TableCell(group.partition("=")[2] or group),
+                TableCell(name, code=group if group != name else ""),
                 *(_make_group_cell(cells, group, model, models) for model in models),
             )
-            for group in _list_names(rows, "group")
+            for group, name in zip(groups, name_groups(groups), strict=True)
         )
-        title = f"{suite}: {measure} by group"
+        title = f"{suite}: {name_measure(measure)} by group"
         notes = (_UNTESTED_GROUPS,) if len(models) > 1 else ()
-        yield ReportTable(f"groups-{suite}-{measure}", title, ("group", *models), body, notes, is_long=True)
+        yield ReportTable(
+            f"groups-{suite}-{measure}",
+            title,
+            ("group", *models),
+            body,
+            notes,
+            is_long=True,
+            codes=_list_codes([measure]),
+        )
 
 
 def _make_group_cell(cells: Mapping[tuple[str, str], Row], group: str, model: str, models: Sequence[str]) -> TableCell:
@@ -277,8 +303,11 @@ def _build_comparison_table(report_data: ReportData) -> Iterator[ReportTable]:
     header = ("measure", "first", "second", "group", "first value", "second value", "difference", "p", "Holm", "n")
     body = tuple(
         (
-            *(TableCell(str(row[name])) for name in ("measure", "first", "second")),
-            TableCell((row.get("group") or "all").partition("=")[2] or row.get("group") or "all"),
+            TableCell(
+                name_measure(row["measure"]), code=_list_codes([row["measure"]]).get(name_measure(row["measure"]), "")
+            ),
+            *(TableCell(str(row[name])) for name in ("first", "second")),
+            TableCell(name_group(row.get("group") or None), code=row.get("group") or ""),
             *(_make_number_cell(row[name]) for name in ("first_value", "second_value")),
             TableCell(_format_signed(row["difference"]), _format_interval(row), mark="", is_number=True),
             *(TableCell(format_p_value(row.get(name)), is_number=True) for name in ("p", "holm")),
@@ -287,7 +316,8 @@ def _build_comparison_table(report_data: ReportData) -> Iterator[ReportTable]:
         for row in report_data.comparisons
     )
     if body:
-        yield ReportTable("comparisons", "Comparisons", header, body, is_long=len(body) > 15)
+        codes = _list_codes(_list_names(report_data.comparisons, "measure"))
+        yield ReportTable("comparisons", "Comparisons", header, body, is_long=len(body) > 15, codes=codes)
 
 
 def _build_correlation_table(report_data: ReportData) -> Iterator[ReportTable]:
@@ -356,6 +386,12 @@ def _format_signed(value: float | None) -> str:
     return "–" if value is None else f"{value:+.3f}"
 
 
+def _list_codes(measures: Sequence[str]) -> dict[str, str]:
+    """Return the specs of measures by what they are called, of those whose name is another."""
+    names = {name_measure(measure): measure for measure in measures}
+    return {name: measure for name, measure in names.items() if measure.removesuffix("()") != name}
+
+
 def _list_names(rows: Sequence[Row], name: str) -> list[str]:
     return list(dict.fromkeys(row[name] for row in rows))
 
@@ -408,6 +444,7 @@ def format_latex(tables: Sequence[ReportTable]) -> str:
 
 def _format_latex_table(table: ReportTable) -> str:
     is_number_column = _find_number_columns(table)
+    caption = (table.title, *table.notes, *table.code_notes)
     lines = [
         r"\begin{table}[t]",
         r"\centering\small",
@@ -418,7 +455,7 @@ def _format_latex_table(table: ReportTable) -> str:
         *(" & ".join(map(_format_latex_cell, row)) + r" \\" for row in table.rows),
         r"\bottomrule",
         r"\end{tabular}",
-        rf"\caption{{{escape_latex(' '.join(part.rstrip('.') + '.' for part in (table.title, *table.notes)))}}}",
+        rf"\caption{{{escape_latex(' '.join(part.rstrip('.') + '.' for part in caption))}}}",
         rf"\label{{tab:{re.sub(r'[^a-z0-9]+', '-', table.name.lower()).strip('-')}}}",
         r"\end{table}",
     ]
@@ -464,7 +501,7 @@ def _format_markdown_table(table: ReportTable) -> str:
         f"| {' | '.join('---:' if is_number else '---' for is_number in is_number_column)} |",
         *(f"| {' | '.join(map(_format_markdown_cell, row))} |" for row in table.rows),
         "",
-        *(f"{escape_markdown(note)}\n" for note in table.notes),
+        *(f"{escape_markdown(note)}\n" for note in (*table.notes, *table.code_notes)),
     ]
     return "\n".join(lines) + "\n"
 

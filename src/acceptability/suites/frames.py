@@ -5,6 +5,8 @@ pandas is not imported: frames are recognised by where their class comes from, s
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -33,15 +35,28 @@ def read_frame(frame: Any, name: str, columns: Mapping[str, str]) -> Suite:
     """
     if not is_pandas(frame, "DataFrame"):
         raise SuiteError(f"from_frame: expected a pandas DataFrame, and this is {type(frame).__name__}")
+    header, rows = list_frame_rows(frame)
+    return build_suite_from_rows(name, "the data frame", header, rows, columns)
+
+
+def list_frame_rows(frame: Any) -> tuple[list[str], list[tuple[int, dict[str, Any]]]]:
+    """Return the column names of a data frame, and its rows with their numbers from 1, as those of a file."""
     header = [str(column) for column in frame.columns]
     if len(set(header)) < len(header):
         raise SuiteError(f"the data frame has two columns of the same name: {', '.join(header)}")
     # Positions rather than labels: the index of a filtered frame has gaps, and that of a merged one repeats.
-    rows = (
+    rows = [
         (number, dict(zip(header, map(_convert, cells), strict=True)))
         for number, cells in enumerate(frame.itertuples(index=False, name=None), start=1)
-    )
-    return build_suite_from_rows(name, "the data frame", header, rows, columns)
+    ]
+    return header, rows
+
+
+def hash_frame(frame: Any) -> str:
+    """Return a hash of the names and cells of a data frame, by which signatures tell it from others."""
+    header, rows = list_frame_rows(frame)
+    content = json.dumps([header, [[str(cell) for cell in row.values()] for _, row in rows]])
+    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 def _convert(cell: Any) -> object:

@@ -8,16 +8,16 @@ from functools import wraps
 from types import ModuleType
 from typing import Any
 
-from acceptability.train.recipe import Recipe, TrainingJob, TrainingProgress, train, train_from_options
+from acceptability.train.recipe import Recipe, TrainedModel, TrainingJob, TrainingProgress, train, train_from_options
 
-__all__ = ["Recipe", "TrainingJob", "TrainingProgress", "train", "train_from_options"]
+__all__ = ["Recipe", "TrainedModel", "TrainingJob", "TrainingProgress", "train", "train_from_options"]
 
 
 class _CallableModule(ModuleType):
     """This package as a function, since ``acceptability.train`` is the name of both."""
 
     @wraps(train_from_options)
-    def __call__(self, *args: Any, **options: Any) -> dict[str, Any]:
+    def __call__(self, *args: Any, **options: Any) -> TrainedModel:
         return train_from_options(*args, **options)
 
 

@@ -36,7 +36,7 @@ from acceptability.train import kneser_ney
 from acceptability.train.checkpoint import atomic_write, make_array_writer
 from acceptability.train.corpus import Corpus, encode_corpus
 from acceptability.train.kneser_ney import NGramCounts
-from acceptability.train.recipe import RecipeOutput, TrainingJob, TrainingProgress, rename_options
+from acceptability.train.recipe import Recipe, RecipeOutput, TrainingJob, TrainingProgress, rename_options
 from acceptability.types import Floats
 
 # Smaller factors become 0, before their products are denormal numbers, which slow a processor down. No bigram loses its
@@ -80,7 +80,7 @@ class EMState:
     after="target_pseudocount",
 )
 @dataclass(frozen=True)
-class AggregateMarkovRecipe:
+class AggregateMarkovRecipe(Recipe):
     """Bigram model with hidden classes, as in Pereira (2000); needs neither torch nor a GPU.
 
     Args:

@@ -29,11 +29,11 @@ from acceptability.train import kneser_ney
 from acceptability.train.checkpoint import CheckpointState, atomic_write, make_array_writer
 from acceptability.train.corpus import EncodedCorpus, encode_corpus
 from acceptability.train.kneser_ney import KneserNeyModel, NGramCounts, estimate_kneser_ney, prune_ngrams
-from acceptability.train.recipe import RecipeOutput, TrainingJob, TrainingProgress
+from acceptability.train.recipe import Recipe, RecipeOutput, TrainingJob, TrainingProgress
 
 
 @dataclass(frozen=True)
-class NGramRecipe:
+class NGramRecipe(Recipe):
     """N-gram model with interpolated modified Kneser–Ney smoothing; needs neither torch nor a GPU.
 
     Args:
@@ -198,7 +198,7 @@ _VARIKN_SPELLINGS = {"<unk>": "<UNK>"}
 
 
 @dataclass(frozen=True)
-class VariKNRecipe:
+class VariKNRecipe(Recipe):
     """N-gram model of variable length with Kneser–Ney smoothing, grown and pruned by the package varikn.
 
     Args:

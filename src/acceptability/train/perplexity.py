@@ -107,8 +107,8 @@ def perplexity(
         raise ModelError(f"{model} cannot tell which words are unknown to it: omit oov='exclude'")
     corpus_counts, rule = count_corpus(corpus), _choose_word_rule(opened, words)
     # The unknown words of one rule cannot be subtracted from the words of another.
-    if oov == "exclude" and rule != _get_own_rule(opened):
-        own = _get_own_rule(opened)
+    if oov == "exclude" and rule != opened.word_rule:
+        own = opened.word_rule
         raise SpecError(f"{model} splits words by the rule {own!r}: exclude unknown words by the same rule")
     total = _RunningTotal(opened, rule, oov == "exclude", eos == "include")
     for token_scores in _score_sentences(opened, spec, corpus, corpus_counts.sentences, progress):
@@ -149,7 +149,7 @@ def is_masked(model: str) -> bool:
 
 def is_improper(model: str) -> bool:
     """Return whether a model's probabilities sum to more than 1, so that it has no true perplexity."""
-    return bool(getattr(load_model(model), "improper", False))
+    return load_model(model).improper
 
 
 def _check_kind(model: str, improper: bool) -> None:
@@ -168,13 +168,9 @@ def _check_kind(model: str, improper: bool) -> None:
         raise ModelError(f"{model} has probabilities that sum to 1: omit --improper")
 
 
-def _get_own_rule(model: Model) -> str:
-    return str(getattr(model, "units", "spaces"))
-
-
 def _choose_word_rule(model: Model, words: str) -> str:
     """Return the rule by which words are counted: the given one, or the model's own."""
-    rule = words or _get_own_rule(model)
+    rule = words or model.word_rule
     if rule not in SPLIT_RULES:
         raise SpecError(f"words is {words!r}; expected one of {', '.join(SPLIT_RULES)}")
     return rule

@@ -23,10 +23,12 @@ from dataclasses import Field, asdict, dataclass, field, fields, replace
 from functools import wraps
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from acceptability import __version__, registry
 from acceptability.api.interface.arguments import as_list
+from acceptability.display import ShownMapping, format_html
 from acceptability.errors import ModelError, SpecError, TrainError, suggest_name
 from acceptability.train.checkpoint import CheckpointManager, CheckpointState, PartWriter, atomic_write
 from acceptability.train.corpus import Corpus, CorpusCounts, count_corpus, count_overlap, open_corpus
@@ -142,11 +144,72 @@ class RecipeOutput:
     facts: Mapping[str, object]
 
 
-class Recipe(Protocol):
-    """A kind of model and how to train it: a frozen dataclass, whose fields are the options ``--set name=value``."""
+class RecipeDeclaration(Protocol):
+    """What a recipe says of itself: a frozen dataclass, whose fields are the options ``--set name=value``.
+
+    A recipe has to have ``kind``. The other attributes are optional, and the defaults below are those of every recipe
+    that has none of its own, whether or not its class inherits from this one.
+    """
 
     kind: ClassVar[str]
-    opened_as: ClassVar[str]
+    """Its name in the registry."""
+
+    opened_as: ClassVar[str] = "classifier"
+    """The kind of model that it makes, as in ``ngram:FOLDER``."""
+
+    reads: ClassVar[str] = "text"
+    """Whether it trains on plain "text" or on sentences with "labels"."""
+
+    renamed_options: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """The present names of its options by former ones, see ``rename_options``."""
+
+    def sample_hyperparameters(self, seed: int) -> Any:
+        """Return the recipe with hyperparameters that are drawn for a search, and with the seed."""
+        raise TrainError(
+            f"the recipe {self.kind} cannot be searched: its class has no method sample_hyperparameters(seed). "
+            "Omit --search, and set its options yourself."
+        )
+
+
+class TrainedModel(ShownMapping[Any]):
+    """The content of the ``recipe.json`` of a trained model, which shows itself as a table.
+
+    Args:
+        metadata: The content of the file.
+        spec: The model's spec, ready for ``score`` and ``evaluate``.
+    """
+
+    def __init__(self, metadata: Mapping[str, Any], spec: str) -> None:
+        super().__init__(metadata)
+        self.spec = spec
+
+    def rows(self) -> list[dict[str, object]]:
+        """Return a row for each fact: what it was trained on, for how long, and what it reaches."""
+        names = ("sentences", "words", "held out", "seconds")
+        rows: list[dict[str, object]] = [
+            {"fact": name, "value": self[name]} for name in names if isinstance(self.get(name), int | float)
+        ]
+        rows += [{"fact": name, "value": value} for name, value in self["facts"].items()]
+        for name, value in self["results"].items():
+            parts = value.items() if isinstance(value, Mapping) else [("", value)]
+            rows += [{"fact": f"{name}: {part}" if part else name, "value": number} for part, number in parts]
+        return rows
+
+    def __repr__(self) -> str:
+        # Above the table, in which a long path would be cut.
+        return f"{self.spec}\n{super().__repr__()}"
+
+    def _repr_html_(self) -> str:
+        return format_html(self.rows(), caption=self.spec)
+
+
+def read_declared(recipe: Any, name: str) -> Any:
+    """Return what a recipe, or the class of one, declares: its own attribute, else that of ``RecipeDeclaration``."""
+    return getattr(recipe, name, getattr(RecipeDeclaration, name))
+
+
+class Recipe(RecipeDeclaration, Protocol):
+    """A kind of model that is trained on plain text, and how to train it."""
 
     def follow(self, job: TrainingJob) -> RecipeOutput:
         """Train, from the last checkpoint if there is one, and write the weights into ``job.out``."""
@@ -184,7 +247,7 @@ def rename_options(**renamed: str) -> Callable[[RecipeClass], RecipeClass]:
 
 def list_renamed_options(recipe: Any) -> Mapping[str, str]:
     """Return a recipe's renamed options as a mapping from old to current names."""
-    renamed: Mapping[str, str] = getattr(recipe, "renamed_options", {})
+    renamed: Mapping[str, str] = read_declared(recipe, "renamed_options")
     return renamed
 
 
@@ -285,17 +348,17 @@ def train(
         "sentences": corpus_counts.sentences,
         "words": corpus_counts.words,
         "licence": licence,
-        "seed": getattr(recipe, "seed", None),
+        "seed": identity["recipe"].get("seed"),
         "versions": collect_versions(),
         # The cost of a model is that of all runs, the killed ones included.
         "seconds": round(replace(job, earlier_seconds=read_elapsed_seconds(last_checkpoint)).elapsed_seconds(), 1),
         "machine": describe_machine(),
         "facts": dict(output.facts),
         # Of the saved files, so that the result is what users of the model get, after rounding to its precision.
-        "results": _evaluate_on_dev(f"{recipe.opened_as}:{out}", dev_corpus, shared_sentences),
+        "results": _evaluate_on_dev(f"{find_model_kind(recipe)}:{out}", dev_corpus, shared_sentences),
     }
     _write_text(out / "unigrams.tsv", _format_unigrams(output.unigrams))
-    _write_text(out / "README.md", format_model_card(out.resolve().name, recipe.opened_as, metadata))
+    _write_text(out / "README.md", format_model_card(out.resolve().name, find_model_kind(recipe), metadata))
     # Last, as this file marks the model as finished.
     _write_text(out / RECIPE_FILE, json.dumps(metadata, indent=1, ensure_ascii=False))
     job.checkpoints.clear()
@@ -313,7 +376,7 @@ def train_from_options(
     intermediate: str = "",
     licence: str = "",
     progress: TrainingProgressCallback = lambda _: None,
-) -> dict[str, Any]:
+) -> TrainedModel:
     """Train by a recipe that is given by its name, from text or from labelled sentences, and return its metadata.
 
     A run that was killed resumes where it stopped when the function is called again with the same arguments.
@@ -345,20 +408,22 @@ def train_from_options(
         # Imported here, since the module of classifiers imports this one.
         from acceptability.train.classifiers.recipe import train_classifier
 
-        return train_classifier(recipe, data, out, licence=licence, progress=progress)
+        metadata = train_classifier(recipe, data, out, licence=licence, progress=progress)
+        return TrainedModel(metadata, f"classifier:{out}")
     if data or not corpus:
         raise SpecError(f"{kind} learns from text: give --corpus FILE_OR_FOLDER, no --data")
-    return train(recipe, corpus, out, dev=dev, licence=licence, progress=progress)
+    metadata = train(recipe, corpus, out, dev=dev, licence=licence, progress=progress)
+    return TrainedModel(metadata, f"{find_model_kind(recipe)}:{out}")
 
 
 def reads_labels(recipe: Any) -> bool:
     """Return whether a recipe trains on labelled sentences, not on plain text."""
-    return getattr(recipe, "reads", "text") == "labels"
+    return bool(read_declared(recipe, "reads") == "labels")
 
 
 def find_model_kind(recipe: Any) -> str:
     """Return the kind of model that a recipe, or the class of a recipe, makes."""
-    return str(getattr(recipe, "opened_as", "classifier"))
+    return str(read_declared(recipe, "opened_as"))
 
 
 def _make_folder(out: Path) -> Path:

@@ -27,6 +27,7 @@ from acceptability.train.checkpoint import atomic_write, make_array_writer
 from acceptability.train.corpus import EncodedCorpus, encode_corpus
 from acceptability.train.recipe import (
     RECIPE_FILE,
+    Recipe,
     RecipeOutput,
     TrainingJob,
     TrainingProgress,
@@ -57,7 +58,7 @@ _NONNEGATIVE_OPTIONS = ("vocabulary", "epochs", "minutes", "patience", "evaluate
     batch="batch_words",
 )
 @dataclass(frozen=True)
-class LSTMRecipe:
+class LSTMRecipe(Recipe):
     """LSTM language model of words, trained sentence by sentence.
 
     Args:
@@ -120,6 +121,10 @@ class LSTMRecipe:
 
     kind: ClassVar[str] = "lstm"
     opened_as: ClassVar[str] = "recurrent"
+
+    def sample_hyperparameters(self, seed: int) -> LSTMRecipe:
+        """Return the recipe with hyperparameters from the ranges of a search; see the function of this name."""
+        return sample_hyperparameters(seed, self)
 
     def __post_init__(self) -> None:
         for name in _POSITIVE_OPTIONS:

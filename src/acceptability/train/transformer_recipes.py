@@ -26,7 +26,14 @@ from acceptability.errors import CorpusError, MissingExtra, TrainError, shorten
 from acceptability.models.files import is_importable
 from acceptability.train.checkpoint import make_array_writer
 from acceptability.train.corpus import Corpus
-from acceptability.train.recipe import RecipeOutput, TrainingJob, TrainingProgress, rename_options, update_metadata
+from acceptability.train.recipe import (
+    Recipe,
+    RecipeOutput,
+    TrainingJob,
+    TrainingProgress,
+    rename_options,
+    update_metadata,
+)
 
 if TYPE_CHECKING:
     from acceptability.train.trainer import ProcessGroup
@@ -53,7 +60,7 @@ _log = logging.getLogger(__name__)
     start="initial_model",
 )
 @dataclass(frozen=True)
-class TransformerRecipe:
+class TransformerRecipe(Recipe):
     """The options that ``gpt`` and ``bert`` share.
 
     Args:

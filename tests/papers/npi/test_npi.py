@@ -195,6 +195,7 @@ class Probed:
     selectivity: float | None
     train: int
     test: int
+    reason: str | None = None
 
 
 def test_encoders_are_probed_in_the_environments_of_their_row(data: Path, own_suite: str, tmp_path: Path) -> None:

@@ -146,13 +146,13 @@ def test_search_draws_for_each_run_and_keeps_what_was_set(tmp_path: Path) -> Non
     ]
 
 
-def test_search_is_found_beside_the_class_of_the_recipe() -> None:
+def test_a_recipe_says_how_it_is_searched() -> None:
     lstm = recurrent_recipes.LSTMRecipe(embedding=10)
     assert asdict(find_hyperparameter_sampler(lstm)(3, lstm)) == asdict(
         recurrent_recipes.sample_hyperparameters(3, lstm)
     )
     with pytest.raises(
-        TrainError, match=r"recipe ngram cannot be searched: .*has no function sample_hyperparameters\(seed, recipe\)"
+        TrainError, match=r"recipe ngram cannot be searched: .*has no method sample_hyperparameters\(seed\)"
     ):
         find_hyperparameter_sampler(NGramRecipe())
 

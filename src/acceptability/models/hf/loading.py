@@ -14,6 +14,7 @@ import logging
 import os
 import re
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -176,7 +177,7 @@ class Checkpoint:
 
         opener = getattr(transformers, auto_class).from_pretrained
         options = {"use_safetensors": self._use_safetensors, "output_loading_info": True}
-        with hide_adapter(self.folder) as folder:
+        with hide_progress_bars(), hide_adapter(self.folder) as folder:
             net, info = self._load_pretrained(opener, folder, dtype=getattr(torch, dtype), **options)
         # transformers fills missing weights with random numbers and only warns: a masked model that is loaded as a
         # classifier would score at random.
@@ -225,6 +226,49 @@ class Checkpoint:
             raise ModelError(
                 f"cannot open the model {self.name} in {self.folder}{code}: {first_error_line(error)}"
             ) from error
+
+
+class _HiddenBars:
+    """Counts the networks that are being loaded, and keeps the user's setting of transformers' progress bars."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loading = 0
+        self._setting = True
+
+    def enter(self) -> None:
+        from transformers.utils import logging as transformers_logging
+
+        with self._lock:
+            if not self._loading:
+                self._setting = transformers_logging._tqdm_active
+            self._loading += 1
+            # Not by disable_progress_bar, which also switches off the bars of huggingface_hub and forgets which of its
+            # groups the user had switched on.
+            transformers_logging._tqdm_active = False
+
+    def leave(self) -> None:
+        from transformers.utils import logging as transformers_logging
+
+        with self._lock:
+            self._loading -= 1
+            # Two models may load at a time: the first that is ready would otherwise bring back the bar of the other,
+            # and the second the setting that the first had made.
+            if not self._loading:
+                transformers_logging._tqdm_active = self._setting
+
+
+_hidden_bars = _HiddenBars()
+
+
+@contextmanager
+def hide_progress_bars() -> Iterator[None]:
+    """Hide the progress bars of transformers while a network of ours is loaded; the user's setting is restored."""
+    _hidden_bars.enter()
+    try:
+        yield
+    finally:
+        _hidden_bars.leave()
 
 
 def _has_tokenizer(folder: Path) -> bool:

@@ -93,6 +93,11 @@ class NGram(Model):
         options = {"units": self.units, "lower": self.lower, "bos": self.bos, "eos": self.eos, "unknown": self.unknown}
         return format_spec(f"ngram:{self.path.name}@{hash_file(self.path)}", options)
 
+    @property
+    def word_rule(self) -> str:
+        """The rule that splits text into words."""
+        return self.units
+
     @cached_property
     def bos(self) -> str | None:
         """The start symbol, or None if the model has none or the option is None."""
@@ -264,7 +269,7 @@ def open_model(
             Path(location), bos=bos, eos=validate_bool("eos", eos), unknown=validate_unknown_policy(unknown, "auto")
         )
         # A signature writes them out, as the folder has them.
-        if units not in ("auto", trained.units) or lower not in (None, trained.vocabulary.lower):
+        if units not in ("auto", trained.word_rule) or lower not in (None, trained.vocabulary.lower):
             raise ModelError(f"ngram:{location} defines how text is split into words; remove units and lower")
         return trained
     path = resolve_version(Path(location))

@@ -91,7 +91,7 @@ class TrainedNGram(Model):
     @property
     def signature(self) -> str:
         """The folder's name, a hash of its files, and the options that change a score."""
-        options = {"units": self.units, "lower": self.vocabulary.lower, "bos": self.bos, "eos": self.eos}
+        options = {"units": self.word_rule, "lower": self.vocabulary.lower, "bos": self.bos, "eos": self.eos}
         return format_spec(
             f"{self.kind}:{self.folder.name}@{_hash_folder(self.folder)}", options | {"unknown": self.unknown}
         )
@@ -102,7 +102,7 @@ class TrainedNGram(Model):
         return read_vocabulary(self.folder)
 
     @property
-    def units(self) -> str:
+    def word_rule(self) -> str:
         """The name of the rule that splits text into words."""
         return self.vocabulary.rule
 

@@ -202,7 +202,7 @@ class Recurrent(Model):
         return read_vocabulary(self.folder)
 
     @property
-    def units(self) -> str:
+    def word_rule(self) -> str:
         """The name of the rule that splits text into words."""
         return self.vocabulary.rule
 

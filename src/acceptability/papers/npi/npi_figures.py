@@ -541,7 +541,7 @@ def _probe_cells(encoder: _ProbedEncoder, table: str, scores: Sequence[Any]) -> 
     """Yield the MCC of probes, a row for each factor; there is none if the factor does not vary in an environment."""
     order = {(factor, group): (i, j) for i, factor in enumerate(FACTORS) for j, group in enumerate(encoder.groups)}
     for probe_score in sorted(scores, key=lambda result: order[result.factor, result.group]):
-        reason = getattr(probe_score, "reason", None) or ""
+        reason = probe_score.reason or ""
         control = "" if probe_score.control is None else f"the control task has {probe_score.control:.3f}"
         sizes = f"trained on {probe_score.train} sentences, evaluated on {probe_score.test}"
         note = "; ".join(filter(None, (reason, f"layer {probe_score.layer}", sizes, control)))

@@ -15,7 +15,7 @@ import numpy as np
 
 from acceptability.errors import MissingExtra, TrainError
 from acceptability.models.files import is_importable
-from acceptability.train.classifiers.recipe import FitResult, LabelledSentences, open_checkpointed_run
+from acceptability.train.classifiers.recipe import ClassifierRecipe, FitResult, LabelledSentences, open_checkpointed_run
 from acceptability.train.recipe import TrainingProgressCallback, rename_options
 
 _REQUIRED_PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "accelerate")
@@ -36,7 +36,7 @@ TAG_KINDS = (UPOS, XPOS)
     batch="batch_size",
 )
 @dataclass(frozen=True)
-class FineTuningRecipe:
+class FineTuningRecipe(ClassifierRecipe):
     """Transformer of Hugging Face, encoder or decoder, with a classification head: fine-tuned, or a linear probe.
 
     Args:
@@ -88,6 +88,10 @@ class FineTuningRecipe:
 
     kind: ClassVar[str] = "transformer"
     reads: ClassVar[str] = "labels"
+
+    def sample_hyperparameters(self, seed: int) -> FineTuningRecipe:
+        """Return the recipe with hyperparameters from the ranges of a search; see the function of this name."""
+        return sample_hyperparameters(seed, self)
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size", "evaluations_per_epoch", "intermediate_epochs"):

@@ -26,7 +26,13 @@ from acceptability.measures.classification import matthews
 from acceptability.models import list_named_models
 from acceptability.models.hf.adapters import hide_adapter
 from acceptability.models.hf.classifier import Classifier, ClassifierEncoding, open_model
-from acceptability.models.hf.loading import Checkpoint, convert_out_of_memory, find_checkpoint, pad_rows
+from acceptability.models.hf.loading import (
+    Checkpoint,
+    convert_out_of_memory,
+    find_checkpoint,
+    hide_progress_bars,
+    pad_rows,
+)
 from acceptability.specs import parse_model_spec
 from acceptability.train.classifiers.recipe import EpochBatches, FitResult, LabelledSentences
 from acceptability.train.recipe import CheckpointedRun, TrainingProgress, TrainingProgressCallback
@@ -243,7 +249,7 @@ def load_network(auto_class: Any, files: Checkpoint, config: Any) -> tuple[Any, 
         load_options["use_safetensors"] = True
     try:
         # transformers opens an adapter that lies beside the weights, and the base model that it names.
-        with hide_adapter(files.folder) as folder:
+        with hide_progress_bars(), hide_adapter(files.folder) as folder:
             net, info = auto_class.from_pretrained(
                 folder,
                 config=config,

@@ -19,7 +19,6 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +37,7 @@ from acceptability.train.recipe import (
     TrainingProgress,
     TrainingProgressCallback,
     find_present_option,
+    read_declared,
     read_options,
     reads_labels,
     train,
@@ -184,20 +184,14 @@ def make_restart_tasks(
 
 
 def find_hyperparameter_sampler(recipe: Any, keep: Sequence[str] = ()) -> HyperparameterSampler:
-    """Return the function ``sample_hyperparameters(seed, recipe)`` in the module of a recipe's class.
+    """Return a function of a seed and a recipe that draws hyperparameters by the recipe's ``sample_hyperparameters``.
 
     Args:
         keep: The names of options that are not drawn.
     """
-    # Found by convention and not registered, so that a recipe of another package can be searched too.
-    module = import_module(type(recipe).__module__)
-    sample: HyperparameterSampler | None = getattr(module, "sample_hyperparameters", None)
-    if sample is None:
-        raise TrainError(
-            f"the recipe {recipe.kind} cannot be searched: {module.__name__} has no function "
-            "sample_hyperparameters(seed, recipe). Omit --search, and set its options yourself."
-        )
-    return partial(_sample_keeping, sample, tuple(keep))
+    # A recipe that cannot be searched says so here, and not in each of the runs.
+    _sample_keeping((), 0, recipe)
+    return partial(_sample_keeping, tuple(keep))
 
 
 def select_best_run(runs: Sequence[RestartRun]) -> RestartRun:
@@ -228,8 +222,9 @@ def _sample_recipe(recipe: Any, seed: int, search: HyperparameterSampler | None)
     return replace(search(seed, recipe) if search else recipe, seed=seed)
 
 
-def _sample_keeping(sample: HyperparameterSampler, keep: Sequence[str], seed: int, recipe: Any) -> Any:
-    return replace(sample(seed, recipe), **{name: getattr(recipe, name) for name in keep})
+def _sample_keeping(keep: Sequence[str], seed: int, recipe: Any) -> Any:
+    sample = read_declared(type(recipe), "sample_hyperparameters")
+    return replace(sample(recipe, seed), **{name: getattr(recipe, name) for name in keep})
 
 
 def run_tasks(
@@ -295,7 +290,7 @@ def _run_training(task: RestartTask, progress: TrainingProgressCallback) -> dict
 def _make_run(task: RestartTask, metadata: dict[str, Any] | None, problem: str | None) -> RestartRun:
     """Return the run of a task; a model that was trained on another machine must be visible on this one."""
     # Recipes for plain text may do without random numbers.
-    seed: int = getattr(task.recipe, "seed", 0)
+    seed: int = asdict(task.recipe).get("seed", 0)
     if metadata is not None and not (task.out / RECIPE_FILE).is_file():
         problem = f"it was trained, but {task.out} is not on this machine: --out must be a folder that all nodes share"
     return RestartRun(seed, task.out, None if problem else metadata, problem)

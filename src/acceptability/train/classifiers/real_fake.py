@@ -54,7 +54,7 @@ from acceptability.train.classifiers.word_classifiers import (
     sample_encoder_options,
 )
 from acceptability.train.corpus import Corpus, open_corpus
-from acceptability.train.recipe import RecipeOutput, TrainingJob, rename_options
+from acceptability.train.recipe import Recipe, RecipeOutput, TrainingJob, rename_options
 from acceptability.types import Sentence
 
 MIN_WORDS, MAX_WORDS = 3, 60
@@ -396,7 +396,7 @@ def write_real_fake(
     batch="batch_size",
 )
 @dataclass(frozen=True)
-class RealFakeRecipe:
+class RealFakeRecipe(Recipe):
     """A pooling classifier that tells real sentences from fakes, for its encoder.
 
     The real sentences are those of the text. Fakes are sampled from a language model, or are real sentences in which
@@ -449,6 +449,10 @@ class RealFakeRecipe:
     kind: ClassVar[str] = "real-fake"
     opened_as: ClassVar[str] = "classifier"
     reads: ClassVar[str] = "text"
+
+    def sample_hyperparameters(self, seed: int) -> RealFakeRecipe:
+        """Return the recipe with hyperparameters from the ranges of a search; see the function of this name."""
+        return sample_hyperparameters(seed, self)
 
     def __post_init__(self) -> None:
         counts = ("embedding", "hidden", "layers", "batch_size", "epochs", "min_count", "dev_sentences")

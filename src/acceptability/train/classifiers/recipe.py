@@ -24,6 +24,7 @@ from acceptability.train.checkpoint import CheckpointManager, atomic_write
 from acceptability.train.recipe import (
     RECIPE_FILE,
     CheckpointedRun,
+    RecipeDeclaration,
     TrainingProgressCallback,
     collect_versions,
     describe_machine,
@@ -196,11 +197,10 @@ class FitResult:
     held_out_scores: Mapping[str, float]
 
 
-class ClassifierRecipe(Protocol):
-    """A way to train a classifier."""
+class ClassifierRecipe(RecipeDeclaration, Protocol):
+    """A way to train a classifier on labelled sentences."""
 
-    kind: ClassVar[str]
-    reads: ClassVar[str]
+    reads: ClassVar[str] = "labels"
 
     def fit(
         self,

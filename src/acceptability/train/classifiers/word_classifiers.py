@@ -24,7 +24,7 @@ from acceptability.models.recurrent import Recurrent
 from acceptability.models.sentence import ACTIVATIONS, NETWORKS, SentenceNetworkShape
 from acceptability.models.sentence.word_vectors import WordVectors, read_vectors
 from acceptability.text.words import SPECIAL_WORDS, SPLIT_RULES, Vocabulary, find_word_spans, normalize_word
-from acceptability.train.classifiers.recipe import FitResult, LabelledSentences, open_checkpointed_run
+from acceptability.train.classifiers.recipe import ClassifierRecipe, FitResult, LabelledSentences, open_checkpointed_run
 from acceptability.train.recipe import TrainingProgressCallback, rename_options
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ def describe_vocabulary(vocabulary: Vocabulary, width: int, counts: Mapping[str,
     batch="batch_size",
 )
 @dataclass(frozen=True)
-class CbowRecipe:
+class CbowRecipe(ClassifierRecipe):
     """CBOW: the sum, the mean or the maximum of a sentence's word vectors, under a perceptron with one hidden layer.
 
     It ignores word order: the baseline of Warstadt et al. (2019), and with ``pool=max`` over GloVe vectors the bag of
@@ -249,6 +249,10 @@ class CbowRecipe:
     kind: ClassVar[str] = "cbow"
     reads: ClassVar[str] = "labels"
 
+    def sample_hyperparameters(self, seed: int) -> CbowRecipe:
+        """Return the recipe with hyperparameters from the ranges of a search; see the function of this name."""
+        return sample_hyperparameters(seed, self)
+
     def __post_init__(self) -> None:
         check_options(self, _POSITIVE_OPTIONS, (*_NON_NEGATIVE_OPTIONS, "hidden"))
         for name, choices in (("activation", ACTIVATIONS), ("pool", NETWORKS["cbow"])):
@@ -282,7 +286,7 @@ class CbowRecipe:
     top="head_hidden",
 )
 @dataclass(frozen=True)
-class PoolingRecipe:
+class PoolingRecipe(ClassifierRecipe):
     """The pooling classifier: a bidirectional LSTM over words, max pooling, and a logit.
 
     With ``encoder`` only a hidden layer of tanh and the logit are trained, on top of the frozen encoder of
@@ -328,6 +332,10 @@ class PoolingRecipe:
 
     kind: ClassVar[str] = "pooling"
     reads: ClassVar[str] = "labels"
+
+    def sample_hyperparameters(self, seed: int) -> PoolingRecipe:
+        """Return the recipe with hyperparameters from the ranges of a search; see the function of this name."""
+        return sample_hyperparameters(seed, self)
 
     def __post_init__(self) -> None:
         check_options(self, (*_POSITIVE_OPTIONS, "hidden", "layers"), (*_NON_NEGATIVE_OPTIONS, "head_hidden"))
