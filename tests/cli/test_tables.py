@@ -94,6 +94,7 @@ def test_tables_of_every_command_fit_the_terminal(
     )
     # `demo` runs all models that are installed, and recipes train for minutes: here there is one small one of each.
     monkeypatch.setattr("acceptability.cli.demo.list_named_models", lambda: {"trigram": list_named_models()["trigram"]})
+    monkeypatch.setattr("acceptability.cli.demo.write_run_report", lambda *_, **__: None)
     monkeypatch.setitem(registry._BUILTIN["recipe"], "tiny-bert", "tiny_recipes:TinyBert")
     registry.names.cache_clear()
     shown = WITHOUT_TABLES
