@@ -58,7 +58,7 @@ from acceptability.stats.hypothesis_tests import CORRELATION_KINDS, CorrelationC
 from acceptability.stats.intervals import bootstrap_difference, bootstrap_macro_difference
 from acceptability.stats.permutation import benjamini_hochberg, holm, macro_permutation_test, permutation_test
 from acceptability.stats.proportions import McNemar, mcnemar
-from acceptability.stats.resampling import count_sampling_units
+from acceptability.stats.resampling import count_units_of_groups
 from acceptability.stats.samples import check_choice
 from acceptability.stats.sampling_units import (
     FEW_UNITS,
@@ -753,7 +753,7 @@ def _macro_average(
     test = replace(significance, bootstrap=resampling).sign_macro(measure) if is_tested else "none"
     fields = parse_signature(comparisons[0].signature) | {"group": f"macro({by})", "n": str(n), "test": test}
     if "units" in fields:
-        fields["units"] = str(sum(count_sampling_units(first, significance.bootstrap.by) for first, _ in parts))
+        fields["units"] = str(count_units_of_groups([first for first, _ in parts], significance.bootstrap.by))
     fields["ci"] = f"paired {significance.bootstrap.signature}" if significance.bootstrap.resamples else "none"
     # McNemar's test and the correction are of the groups.
     fields = {key: value for key, value in fields.items() if key not in ("mcnemar", "delong", "correction")}

@@ -39,7 +39,7 @@ from acceptability.reductions import LP
 from acceptability.specs import build_signature, parse_signature
 from acceptability.stats.bootstrap import Bootstrap, Interval, parse_bootstrap
 from acceptability.stats.intervals import bootstrap_interval, bootstrap_macro_interval
-from acceptability.stats.resampling import count_sampling_units
+from acceptability.stats.resampling import count_units_of_groups
 from acceptability.stats.sampling_units import (
     fit_unit_to_groups,
     fit_unit_to_rows,
@@ -375,9 +375,8 @@ def _macro_average(
         bounds = Interval() if undefined_groups else bootstrap_macro_interval(measure, parts, row_resampling)
     # All fields but these are those of the groups, so the signature of the first group is the template.
     fields = parse_signature(results[0].signature) | {"group": f"macro({by})", "n": str(counted)}
-    # Units that have rows in several groups are resampled in each of them.
     if "units" in fields:
-        fields["units"] = str(sum(count_sampling_units(part, resampling.by) for part in parts))
+        fields["units"] = str(count_units_of_groups(parts, resampling.by))
     fields["ci"] = resampling.signature
     return replace(
         results[0],

@@ -56,6 +56,17 @@ def count_sampling_units(units: Units, by: str | None) -> int:
     return len(units.encode_tag(by)[0])
 
 
+def have_common_units(groups: Sequence[Units], by: str | None) -> bool:
+    """Tell whether a sampling unit has rows in several groups, as items have that appear in every condition."""
+    values = [set(get_cluster_keys(units, by)) for units in groups] if by else []
+    return sum(map(len, values)) > len(set().union(*values))
+
+
+def count_units_of_groups(groups: Sequence[Units], by: str | None) -> int:
+    """Return the number of sampling units of groups; one that has rows in several of them counts once."""
+    return len({key for units in groups for key in get_cluster_keys(units, by)}) if by else sum(map(len, groups))
+
+
 def sum_by_cluster(column: Floats, units: Units, by: str | None) -> tuple[Floats, Floats]:
     """Return the sum of a column and the number of rows, for each sampling unit."""
     if not by:

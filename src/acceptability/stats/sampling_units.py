@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from acceptability.errors import MeasureError
 from acceptability.stats.bootstrap import Bootstrap
-from acceptability.stats.resampling import count_sampling_units
+from acceptability.stats.resampling import count_sampling_units, have_common_units
 from acceptability.types import SINGLE_ROWS, Suite, Units
 
 FEW_UNITS = 10
@@ -82,10 +82,14 @@ def fit_unit_to_rows(bootstrap: Bootstrap, *all_units: Units) -> Bootstrap:
 def fit_unit_to_groups(bootstrap: Bootstrap, groups: Sequence[Units], tag: str) -> Bootstrap:
     """Return the bootstrap for a mean over groups: of single rows if each unit has one row only, as `fit_unit_to_rows`.
 
+    A unit with one row in each of several groups, such as an item in every condition, has several rows.
+
     Args:
         tag: The tag of the groups. If it is the sampling unit itself, the groups are what is resampled.
     """
-    return bootstrap if bootstrap.by == tag else fit_unit_to_rows(bootstrap, *groups)
+    if bootstrap.by == tag or have_common_units(groups, bootstrap.by):
+        return bootstrap
+    return fit_unit_to_rows(bootstrap, *groups)
 
 
 def name_sampling_units(tag: str, count: int, *, of_contrasts: bool = False) -> str:

@@ -48,7 +48,14 @@ from acceptability.stats.intervals.closed_forms import (
     summarise_strata,
     t_interval,
 )
-from acceptability.stats.resampling import count_sampling_units, encode_clusters, make_generator, sum_by_cluster
+from acceptability.stats.intervals.crossed_groups import MeanOverGroups, join_groups, weigh_rows
+from acceptability.stats.resampling import (
+    count_sampling_units,
+    encode_clusters,
+    have_common_units,
+    make_generator,
+    sum_by_cluster,
+)
 from acceptability.types import Floats, Units
 
 _SINGLE_ANSWERS = (0.0, 0.5, 1.0)
@@ -82,10 +89,13 @@ def bootstrap_macro_interval(measure: Statistic, groups: Sequence[Units], bootst
 
     What is sampled are the rows within groups, each of which needs two. Where it is the groups themselves (each is one
     value of ``by``, as paradigms are with ``by="paradigm"``), the interval rests on how their values vary; the
-    bootstrap resamples them, and with ``within`` the rows inside them.
+    bootstrap resamples them, and with ``within`` the rows inside them. Units that have rows in several groups are
+    resampled with all their rows.
     """
     if not bootstrap.resamples:
         return Interval()
+    if have_common_units(groups, bootstrap.by):
+        return _interval_of_crossed_groups(measure, groups, bootstrap)
     builders = [partial(build_stratum, measure, units) for units in groups]
     if bootstrap.is_resampled:
         return _resample_groups(groups, builders, bootstrap)
@@ -122,6 +132,8 @@ def bootstrap_macro_difference(
     if not bootstrap.resamples:
         return Interval()
     firsts = [first for first, _ in groups]
+    if have_common_units(firsts, bootstrap.by):
+        return _interval_of_crossed_difference(measure, groups, bootstrap)
     builders = [partial(build_difference_stratum, measure, first, second) for first, second in groups]
     if bootstrap.is_resampled:
         return _resample_groups(firsts, builders, bootstrap)
@@ -131,6 +143,44 @@ def bootstrap_macro_difference(
     if (column := measure.mean_of) and not any(first.refit or second.refit for first, second in groups):
         return _find_few_units(firsts, bootstrap) or _interval_of_difference(column, groups, bootstrap)
     return _resample_groups(firsts, builders, bootstrap)
+
+
+def _interval_of_crossed_groups(measure: Statistic, groups: Sequence[Units], bootstrap: Bootstrap) -> Interval:
+    """Return the interval of the mean over groups that have sampling units in common."""
+    joined = join_groups(groups)
+    if few := _find_few_units([joined], bootstrap):
+        return few
+    if bootstrap.is_resampled or measure.mean_of is None:
+        return _resample(build_stratum(MeanOverGroups(measure, len(groups)), joined, bootstrap), bootstrap)
+    weights, column = weigh_rows(groups), joined[measure.mean_of]
+    strata = [_sum_weighted(column, weights, joined, bootstrap)]
+    if _are_answers([column]):
+        return _make_interval(proportion_interval_of_strata(strata, bootstrap.level), "wilson")
+    return _t_interval_of_strata(strata, bootstrap)
+
+
+def _interval_of_crossed_difference(
+    measure: Statistic, groups: Sequence[tuple[Units, Units]], bootstrap: Bootstrap
+) -> Interval:
+    """Return the interval of the mean difference over groups that have sampling units in common."""
+    first, second = (join_groups([pair[model] for pair in groups]) for model in (0, 1))
+    if few := _find_few_units([first], bootstrap):
+        return few
+    if bootstrap.is_resampled or measure.mean_of is None:
+        macro = MeanOverGroups(measure, len(groups))
+        return _resample(build_difference_stratum(macro, first, second, bootstrap), bootstrap)
+    weights = weigh_rows([units for units, _ in groups])
+    differences = first[measure.mean_of] - second[measure.mean_of]
+    strata = [_sum_weighted(differences, weights, first, bootstrap)]
+    if _are_answers([units[measure.mean_of] for units in (first, second)]):
+        squares = [_sum_weighted(differences**2, weights, first, bootstrap)]
+        return _make_interval(difference_interval_of_strata(strata, squares, bootstrap.level), "tango")
+    return _t_interval_of_strata(strata, bootstrap)
+
+
+def _sum_weighted(column: Floats, weights: Floats, units: Units, bootstrap: Bootstrap) -> ClusterSums:
+    """Return the sum of a weighted column and the weight of the rows, for each sampling unit."""
+    return sum_by_cluster(column * weights, units, bootstrap.by)[0], sum_by_cluster(weights, units, bootstrap.by)[0]
 
 
 def _resample(stratum: Stratum, bootstrap: Bootstrap) -> Interval:
