@@ -337,6 +337,20 @@ def test_the_best_of_three(run: Run) -> None:
     assert [line.split("  ")[1] for line in shown.splitlines() if line.startswith("-")] == ["A.", "A b.", "A b c."]
 
 
+@pytest.mark.parametrize(("second_right", "disagrees"), [(2, True), (0, False)])
+def test_an_interval_and_a_p_that_disagree_have_a_note(
+    run: Run, tmp_path: Path, second_right: int, disagrees: bool
+) -> None:
+    # 9 discordant pairs against 2: the exact p is .065, and the score interval excludes 0.
+    pairs = range(1, 31)
+    (tmp_path / "p.csv").write_text("\n".join(["good,bad", *(f"A {n} b.,B {n} a." for n in pairs)]))
+    for name, right in (("x", {*range(1, 10)}), ("y", {*range(10, 10 + second_right)})):
+        rows = [f"{n}/{side},{int((side == 'good') == (n in right))}" for n in pairs for side in ("good", "bad")]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["sentence_id,score", *rows]))
+    done = run("compare", "p.csv", "--scores", "x.csv", "--scores", "y.csv", "-M", "PairAccuracy")
+    assert ("An interval and a p may disagree" in done.stderr + done.stdout) == disagrees
+
+
 class TestBadInput:
     def test_unknown_names_get_a_suggestion(self, run: Run) -> None:
         fails(run, "Did you mean 'blimp'", "evaluate", "blmip", "-m", "uniform")

@@ -41,10 +41,22 @@ def test_no_sentences_or_two_sources_are_one_line(tmp_path: Path) -> None:
     for arguments, message in (
         (["judge", *MODEL], "standard input has no sentences"),
         (["judge", "A.", "--file", str(tmp_path / "s.txt"), *MODEL], "choose one"),
-        (["judge", "--file", str(tmp_path / "none.txt"), *MODEL], "No such file"),
+        (["judge", "--file", str(tmp_path / "none.txt"), *MODEL], f"cannot read {tmp_path / 'none.txt'}: No such file"),
+        (["judge", str(tmp_path / "s.txt"), *MODEL], "is a file, and sentences are expected"),
+        (["judge", "", *MODEL], "sentence 1 is empty; expected a text"),
     ):
         done = CliRunner().invoke(app, arguments, input="\n \n")
         assert message in str(done.exception)
+
+
+@pytest.mark.parametrize("marked", ["*The boys was late.", "??Who left?", "#Cats bark.", "?*\u00c9l va."])
+def test_marks_before_sentences_of_a_file_are_not_scored(marked: str, tmp_path: Path) -> None:
+    (tmp_path / "marks.txt").write_text(f"Cats sleep.\n{marked}\n", encoding="utf-8")
+    done = CliRunner().invoke(app, ["judge", "--file", str(tmp_path / "marks.txt"), *MODEL])
+    assert "begins with a mark" in str(done.exception)
+    assert "evaluate" in str(done.exception)
+    (tmp_path / "marks.txt").write_text("# 1 is here.\nCats * sleep.\n", encoding="utf-8")
+    assert len(judge("--file", str(tmp_path / "marks.txt"), *MODEL)["sentences"]) == 2
 
 
 def test_a_context_conditions_the_model_and_is_in_the_signature() -> None:

@@ -61,6 +61,14 @@ def test_a_report_of_nothing_is_an_error(run: Run) -> None:
     assert done.stdout == ""
 
 
+def test_a_run_without_a_report_says_so(run: Run) -> None:
+    run("score", "starter", "uniform")
+    message = run("report", "latest", code=1).stderr
+    assert "the latest run, " in message
+    assert "is of the command score, which has no report" in message
+    assert "acceptability report ID" in message
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

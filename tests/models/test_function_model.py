@@ -73,8 +73,25 @@ def test_nonsense_is_refused(answer: Any, message: str) -> None:
 
 
 def test_scores_that_are_not_finite_are_refused() -> None:
-    with pytest.raises(ScoreError, match="not finite"):
+    with pytest.raises(ScoreError, match=r"nan: the function gave a score that is not finite for 'Cats sleep\.': nan"):
         score(["Cats sleep."], from_function(lambda sentence: math.nan, name="nan"))
+
+
+def test_an_exception_of_the_function_names_sentence_and_model() -> None:
+    def divide(sentence: str) -> float:
+        return 1 / (len(sentence) - len("Cats sleep."))
+
+    model = from_function(divide, name="quotient")
+    with pytest.raises(
+        ModelError, match=r"quotient: for 'Cats sleep\.' the function raised ZeroDivisionError"
+    ) as raised:
+        score(["Cats.", "Cats sleep."], model)
+    assert isinstance(raised.value.__cause__, ZeroDivisionError)
+
+
+def test_a_missing_name_is_an_error_of_ours() -> None:
+    with pytest.raises(SpecError, match="name='mine'"):
+        from_function(brevity)
 
 
 def test_a_sentence_score_allows_no_reduction_of_tokens() -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from acceptability import evaluate, judge
 from acceptability.cli.completion import MODEL_NAMES
 from acceptability.errors import ModelError, UnknownName
 from acceptability.models import default_model, list_named_models, load_model
@@ -196,3 +197,13 @@ def test_the_default_model_is_the_same_wherever_it_is_installed(monkeypatch: pyt
 
 def test_completion_knows_every_named_model() -> None:
     assert tuple(list_named_models()) == MODEL_NAMES
+
+
+def test_python_takes_names_without_a_kind_too(causal_dir: Path, tmp_path: Path) -> None:
+    named = judge("Cats sleep.", model=str(causal_dir))
+    spelt = judge("Cats sleep.", model=f"causal:{causal_dir}")
+    assert (named.model, named[0].score) == (spelt.model, spelt[0].score)
+    assert named.model == f"causal:{causal_dir}"
+    (tmp_path / "pairs.csv").write_text("good,bad\nCats sleep.,Cats sleeps.\n")
+    (result,) = evaluate(tmp_path / "pairs.csv", [str(causal_dir)], measure="PairAccuracy")
+    assert result.model == f"causal:{causal_dir}"

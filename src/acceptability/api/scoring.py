@@ -35,6 +35,7 @@ from acceptability.api.interface.arguments import (
     as_reduction,
     as_sentences,
     as_suite,
+    check_typed_texts,
     is_model_name,
     list_texts,
     make_text_suite,
@@ -285,6 +286,7 @@ def judge(
     (True, Judgement('Cats sleep.', score=-21.640))
     """
     texts, model, reduce = _read_judge_arguments(sentences, model, reduce)
+    check_typed_texts(texts)
     suite = make_text_suite(texts, context, "judge")
     reducer = None if reduce is None else as_reduction(reduce)
     chosen = default_model() if model is None else model
@@ -592,7 +594,8 @@ class _ModelRun:
 
 def _prepare_model_run(model: ModelLike, engine: str | Engine) -> _ModelRun:
     with time_stage("open model"):
-        return _ModelRun(*as_model(model), model if isinstance(model, str) else None, as_engine(engine))
+        name, loaded = as_model(model)
+        return _ModelRun(name, loaded, name if isinstance(model, str) else None, as_engine(engine))
 
 
 def _iter_outputs(

@@ -246,12 +246,29 @@ def _print_comparisons(comparisons: Sequence[Comparison], display: Display) -> N
         [
             *describe_intervals(signatures),
             *describe_tests(tested or signatures),
+            *_describe_disagreement(comparisons),
             *describe_areas(comparisons),
             *(f"{_name_row(row)}: {row.reason}" for row in comparisons if row.reason),
             *_collect_notes(comparisons),
         ]
     )
     print_signatures(signatures, display)
+
+
+def _describe_disagreement(comparisons: Sequence[Comparison]) -> list[str]:
+    """Return a note if the interval of some difference excludes 0 and its p is not below .05, or the reverse."""
+    for row in comparisons:
+        if (
+            row.p is not None
+            and row.low is not None
+            and row.high is not None
+            and (row.low > 0 or row.high < 0) != (row.p < 0.05)
+        ):
+            return [
+                "An interval and a p may disagree near .05 (here they do), since they are computed in different ways: "
+                "choose before the study which of the two decides."
+            ]
+    return []
 
 
 def _collect_notes(comparisons: Sequence[Comparison]) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,15 +24,18 @@ from acceptability.cli.console import (
     show_progress,
     with_display,
 )
-from acceptability.errors import SpecError, first_error_line
+from acceptability.errors import SpecError, shorten
 from acceptability.models import default_model, list_named_models, set_spec_dtype
 from acceptability.models.kinds import complete_model_spec
 from acceptability.report.display_names import NumberFormat
 from acceptability.specs import shorten_signature
+from acceptability.text.io import decode_utf8, read_content
 from acceptability.types import TokenScores
 
 _UNKNOWN_MARK = "*"
 _STANDARD_INPUT = "-"
+# What linguists put directly before a sentence; "# a comment" and "? Where" are none.
+_JUDGEMENT_MARK = re.compile(r"[*?#]+(?=\w)")
 
 
 @with_display
@@ -104,10 +108,7 @@ def _read_sentences(sentences: Sequence[str], file: Path | None) -> list[str]:
     if file:
         if sentences:
             raise SpecError(f"sentences stand in --file {file} and in the arguments: choose one")
-        try:
-            text = file.read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            raise SpecError(f"--file {file}: {first_error_line(error)}") from error
+        text = decode_utf8(read_content(file), str(file))
     elif list(sentences) == [_STANDARD_INPUT] or not sentences:
         # A program that waits for typing in silence looks as if it hung.
         if sys.stdin.isatty():
@@ -120,6 +121,11 @@ def _read_sentences(sentences: Sequence[str], file: Path | None) -> list[str]:
     if not lines:
         raise SpecError(
             f'{file or "standard input"} has no sentences. Type them as arguments: acceptability judge "A sentence."'
+        )
+    if file and (marked := next((line for line in lines if _JUDGEMENT_MARK.match(line)), None)):
+        raise SpecError(
+            f"{file}: {shorten(marked)!r} begins with a mark, which would be scored as a part of the sentence. "
+            f"Remove the marks, or read them as labels: acceptability evaluate {file}, or load_suite"
         )
     return lines
 

@@ -23,7 +23,15 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from acceptability.errors import ModelError, QueryError, SpecError, shorten
+from acceptability.errors import (
+    AcceptabilityError,
+    ModelError,
+    QueryError,
+    ScoreError,
+    SpecError,
+    first_error_line,
+    shorten,
+)
 from acceptability.protocols import Model
 from acceptability.specs import fingerprint, format_spec
 from acceptability.types import LabelScores, ModelOutput, Query, Span, TokenScores
@@ -42,14 +50,14 @@ _LITERALS = (type(None), bool, int, float, complex, str, bytes)
 _taken: WeakValueDictionary[str, Any] = WeakValueDictionary()
 
 
-def from_function(function: ScoringFunction, *, name: str, version: str = "") -> FunctionModel:
+def from_function(function: ScoringFunction, *, name: str = "", version: str = "") -> FunctionModel:
     """Return the model that a Python function is, for ``score``, ``evaluate`` and all that takes a model.
 
     Args:
         function: It takes a sentence and returns either its score, a number that is higher for more acceptable
             sentences, or a list of its tokens, each with its log-probability in nats: ``[("Cats", -9.1), …]``. With a
             parameter ``context`` it also gets the text before the sentence.
-        name: The name in tables and signatures.
+        name: The name in tables and signatures; it is required.
         version: What tells the function from others of this name and source: a version of yours, the name of the
             weights that it uses, … It is needed where the function uses objects that cannot be hashed.
 
@@ -68,7 +76,7 @@ def from_function(function: ScoringFunction, *, name: str, version: str = "") ->
     if not callable(function):
         raise SpecError(f"from_function: expected a function, and this is of type {type(function).__name__}")
     if not isinstance(name, str) or not _NAME.match(name):
-        raise SpecError(f"from_function: the name is {name!r}; expected letters, digits, '.', '_' and '-'")
+        raise SpecError(f"from_function: the name is {name!r}; expected letters, digits, '.', '_' and '-': name='mine'")
     if not isinstance(version, str):
         raise SpecError(f"from_function: the version is {version!r}; expected a text, such as '1'")
     model = FunctionModel(function, name, version, hash_function(function, name, is_versioned=bool(version)))
@@ -158,7 +166,16 @@ class FunctionModel(Model):
 
     def _call(self, query: Query) -> ModelOutput:
         options = {"context": query.context} if self._takes_context else {}
-        answer: Any = self.function(query.text, **options)
+        try:
+            answer: Any = self.function(query.text, **options)
+        # Ours say themselves what to do, and the engine answers to a lack of memory.
+        except (AcceptabilityError, MemoryError):
+            raise
+        except Exception as error:
+            raise ModelError(
+                f"{self.name}: for {shorten(query.text)!r} the function raised {type(error).__name__}: "
+                f"{first_error_line(error)}"
+            ) from error
         where = f"{self.name}: for {shorten(query.text)!r} the function returned"
         if isinstance(answer, list | tuple):
             return _read_tokens(query.text, answer, where)
@@ -166,9 +183,14 @@ class FunctionModel(Model):
         if isinstance(answer, bool | str | bytes | type(None)):
             raise ModelError(f"{where} {answer!r}; expected a number, or a list of (token, log-probability)")
         try:
-            return LabelScores(query.text, (0.0, float(answer)))
+            number = float(answer)
         except (TypeError, ValueError) as error:
             raise ModelError(f"{where} {type(answer).__name__}; expected a number, or a list of pairs") from error
+        if not math.isfinite(number):
+            raise ScoreError(
+                f"{self.name}: the function gave a score that is not finite for {shorten(query.text)!r}: {number}"
+            )
+        return LabelScores(query.text, (0.0, number))
 
 
 def _read_tokens(text: str, answer: Sequence[Any], where: str) -> TokenScores:

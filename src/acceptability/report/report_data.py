@@ -166,6 +166,12 @@ def load_report_data(sources: Sequence[str]) -> ReportData:
         units += _select_unit_rows(detail_rows, source)
         targets += [{**suite_and_model, **row} for row in _select_target_rows(detail_rows, source)]
     if not any(rows_by_kind.values()):
+        if len(runs) == 1 and runs[0].id and runs[0].command:
+            which = "the latest run" if sources[0] == LATEST else "the run"
+            raise ReportError(
+                f"{which}, {runs[0].id}, is of the command {runs[0].command}, which "
+                "has no report. `acceptability runs` lists all runs; name another one: acceptability report ID"
+            )
         # Rows of another program usually lack one column, which the list of kinds shows.
         kinds = "; ".join(f"{kind}: {', '.join(columns)}" for kind, columns in ROW_KINDS.items())
         raise ReportError(f"{', '.join(sources)}: no row can be shown. Rows need the columns of one kind ({kinds}).")

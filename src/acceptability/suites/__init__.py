@@ -68,6 +68,9 @@ __all__ = [
 ]
 
 
+_SPREADSHEET_SUFFIXES = (".xlsx", ".xls", ".ods")
+
+
 def load_suite(
     name: str,
     *,
@@ -108,10 +111,12 @@ def _open_suite(name: str, columns: Mapping[str, str] | None, marks: Mapping[str
     if name.startswith("hf:"):
         title, header, rows = load_hub_rows(name.removeprefix("hf:"))
         return build_suite_from_rows(title, name, header, rows, columns or {})
-    if columns:
+    if columns and not name.lower().endswith(_SPREADSHEET_SUFFIXES):
         raise SuiteError(
             f"columns can be named for tables only, and {name!r} ends in none of {', '.join(TABLE_SUFFIXES)}"
         )
+    if name.lower().endswith(_SPREADSHEET_SUFFIXES):
+        raise SuiteError(f"{name} is a spreadsheet, which is not read: save it as CSV (UTF-8), and give that file")
     if name.lower().endswith(".txt"):
         return read_notation(Path(name), marks=marks)
     if name.lower().endswith(".json"):

@@ -306,6 +306,8 @@ class _SuiteBuilder:
 
 def _match_columns(header: list[str], named: Mapping[str, str], where: str) -> dict[str, str]:
     """Return the column of each meaning: the one that the user gave, or else one of the usual names."""
+    if not header:
+        raise SuiteError(f"{where} is empty; expected rows with a column 'text', or 'good' and 'bad' for pairs")
     for meaning, column in named.items():
         if meaning not in _ALIASES:
             raise SuiteError(f"no column has the meaning {meaning!r}; the meanings are {', '.join(_ALIASES)}")
@@ -341,8 +343,8 @@ def _check_layout(column_of: Mapping[str, str], header: list[str], where: str) -
             "column 'bad'" if "good" in column_of else "column 'good'" if "bad" in column_of else "column of sentences"
         )
         raise SuiteError(
-            f"{where} has no {missing}; it has {', '.join(header) or 'no header'}. Name it 'text' (or 'good' "
-            "and 'bad' for pairs), or give its name: --columns text=NAME"
+            f"{where} has no {missing}; it has {', '.join(header)}. Name it 'text' (or 'good' "
+            "and 'bad' for pairs), or give its name: --columns text=NAME, or --columns good=NAME,bad=NAME"
         )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
-from acceptability.errors import ReportError, SuiteError
+from acceptability.errors import ReportError, SuiteError, shorten
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
@@ -174,8 +174,16 @@ def read_delimited(
     content: bytes, where: str, *, delimiter: str = ","
 ) -> tuple[list[str], Iterator[tuple[int, dict[str, str]]]]:
     """Return the header and the numbered rows of a delimited file with the quoting of spreadsheets."""
+    text = decode_utf8(content, where)
+    first_line = text.partition("\n")[0].strip()
+    # Spreadsheets save so where the comma is the decimal point.
+    if delimiter == "," and ";" in first_line and "," not in first_line:
+        raise SuiteError(
+            f"{where} looks separated by ';': its first line is {shorten(first_line)!r}. Save it with commas between "
+            "the columns, or with tabs as .tsv"
+        )
     # newline="" leaves line breaks within quoted cells as they are; strict=True makes an error of a misplaced quote.
-    reader = csv.reader(io.StringIO(decode_utf8(content, where), newline=""), delimiter=delimiter, strict=True)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
         header = next(reader, [])
     except csv.Error as error:

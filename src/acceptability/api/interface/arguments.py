@@ -27,6 +27,7 @@ from acceptability.errors import (
 )
 from acceptability.measures import load_measure
 from acceptability.models import list_named_models, load_model
+from acceptability.models.kinds import complete_model_spec
 from acceptability.protocols import Engine, Measure, Model, Reduction, complete_measure, complete_model
 from acceptability.stats.bootstrap import Bootstrap
 from acceptability.stats.sampling_units import parse_sampling_unit
@@ -154,6 +155,29 @@ def list_texts(sentences: Sequence[str] | pd.Series, name: str = "sentences") ->
     return texts
 
 
+def check_typed_texts(texts: Sequence[str]) -> None:
+    """Raise an error for an empty sentence, and for a single one that is the name of a file.
+
+    >>> check_typed_texts(["Cats sleep."])
+    """
+    for number, text in enumerate(texts, start=1):
+        if not text.strip():
+            raise SpecError(f"sentence {number} is empty; expected a text")
+    if len(texts) == 1 and _is_file(texts[0]):
+        raise SpecError(
+            f"{texts[0]!r} is a file, and sentences are expected here. For the sentences in it, one a line: "
+            f"acceptability judge --file {texts[0]}; for a suite: load_suite({texts[0]!r}), or acceptability evaluate"
+        )
+
+
+def _is_file(text: str) -> bool:
+    try:
+        return Path(text).is_file()
+    # A sentence may be too long for a name, or have a NUL.
+    except (OSError, ValueError):
+        return False
+
+
 def make_text_suite(texts: Sequence[str], context: str | Sequence[str] = "", name: str = "sentences") -> Suite:
     """Return the suite of some sentences, which are numbered from 1.
 
@@ -210,9 +234,13 @@ _MODEL_ATTRIBUTES = ("signature", "encode", "run")
 
 
 def as_model(model: ModelLike) -> tuple[str, Model]:
-    """Return a model's name in tables and the model, loaded if it was given as a spec."""
+    """Return a model's name in tables and the model, loaded if it was given as a spec.
+
+    The name of a model that is given as a spec is the spec with its kind: ``causal:gpt2`` for ``gpt2``.
+    """
     if isinstance(model, str):
-        return model, load_model(model)
+        spec = complete_model_spec(model)
+        return spec, load_model(spec)
     if isinstance(model, type) or not all(hasattr(model, name) for name in _MODEL_ATTRIBUTES):
         raise ModelError(
             f"expected a model or its name, and this is {_describe(model)}. A model has signature, encode and run; "
@@ -233,13 +261,13 @@ def is_model_name(text: str) -> bool:
 
 
 def as_models(models: ModelLike | Sequence[ModelLike]) -> list[ModelLike]:
-    """Return models, given as one or as a list, after checking that each can be one."""
+    """Return models, given as one or as a list, after checking that each can be one; specs have their kinds."""
     given: list[ModelLike] = as_list(models)
     if not given:
         raise ModelError("no model was given; acceptability.list_models() shows those that need no download")
-    for model in given:
-        as_model(model)
-    return given
+    checked = [(model, as_model(model)) for model in given]
+    # The kind is looked up once, here: for a model on the Hub that is a request.
+    return [spec if isinstance(model, str) else model for model, (spec, _) in checked]
 
 
 def as_reduction(reduce: ReductionLike) -> Reduction:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from acceptability.api.interface.arguments import ModelLike, as_sentences
+from acceptability.api.interface.arguments import ModelLike, as_sentences, check_typed_texts
 from acceptability.api.scoring import ProgressCallback, iter_model_outputs
 from acceptability.display import Table, TableRow
 from acceptability.errors import ModelError
@@ -89,6 +89,8 @@ def _build_table(
     engine: str | Engine,
     progress: ProgressCallback | None,
 ) -> Table:
+    if isinstance(sentences, str):
+        check_typed_texts([sentences])
     suite = as_sentences([sentences] if isinstance(sentences, str) else sentences, context)
     return Table(
         row
