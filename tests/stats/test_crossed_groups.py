@@ -102,8 +102,7 @@ def test_the_fast_bootstrap_is_that_of_the_plain_loop() -> None:
     groups, bootstrap = draw(5, (9, 6, 4)), Bootstrap(200, by="item")
     joined = join_groups(groups)
     fast, plain = (
-        build_stratum(kind(PairAccuracy(), 3), joined, bootstrap).resample(0)
-        for kind in (MeanOverGroups, Plain)
+        build_stratum(kind(PairAccuracy(), 3), joined, bootstrap).resample(0) for kind in (MeanOverGroups, Plain)
     )
     np.testing.assert_allclose(fast, plain, rtol=0, atol=1e-12)
     # With four items in the last group, some resamples have none of them: both are undefined there.
