@@ -221,7 +221,7 @@ def test_a_classifier_has_no_tokens(classifier_dir: Path) -> None:
         (lambda: score(["Cats.", 3], "uniform"), SuiteError, "number 2 is of type int"),
         (lambda: score([], "uniform"), SuiteError, "the list is empty"),
         (lambda: tokens(__file__, "uniform"), SpecError, "is a file, and sentences are expected"),
-        (lambda: judge("Cats sleep.", " ", model="uniform"), SpecError, "sentence 2 is empty"),
+        (lambda: judge("Cats sleep.", " ", model="uniform"), SuiteError, "sentence 2 is empty"),
         (lambda: score("The cats sleep.", "uniform"), SuiteError, "give it in a list"),
         (lambda: score(SUITE, "uniform", slor), ScoreError, "needs a table of unigram"),
         (lambda: measure(SUITE, {"a": 1.0}), ScoreError, "expected Scores"),

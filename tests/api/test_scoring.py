@@ -76,7 +76,7 @@ def test_a_classifier_is_measured_on_rated_contrasts_under_a_named_reduction(
 def test_judgements_come_in_the_order_of_the_sentences() -> None:
     texts = ["One two three.", "One.", "One two.", "One."]
     assert [judgement.text for judgement in judge(texts, model="uniform")] == texts
-    with pytest.raises(SuiteError, match="'2' is empty"):
+    with pytest.raises(SuiteError, match="sentence 2 is empty"):
         judge(["fine", " "], model="uniform")
     with pytest.raises(SpecError, match="'uniform' is a model, not a sentence; write model='uniform'"):
         judge("Cats sleep.", "uniform")

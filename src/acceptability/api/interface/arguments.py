@@ -162,7 +162,7 @@ def check_typed_texts(texts: Sequence[str]) -> None:
     """
     for number, text in enumerate(texts, start=1):
         if not text.strip():
-            raise SpecError(f"sentence {number} is empty; expected a text")
+            raise SuiteError(f"sentence {number} is empty; expected a text")
     if len(texts) == 1 and _is_file(texts[0]):
         raise SpecError(
             f"{texts[0]!r} is a file, and sentences are expected here. For the sentences in it, one a line: "
