@@ -1,6 +1,6 @@
 """Comparisons of models on the same rows: paired differences with tests, discordant contrasts, and correlations.
 
-- ``compare`` gives the difference of every two models with a paired bootstrap interval, a permutation test and, where
+- ``compare`` gives the difference of every two models with a paired interval, a permutation test and, where
   rows are right or wrong, McNemar's test; over all rows and by group.
 - ``find_discordant_contrasts`` lists the contrasts behind a difference: those that only one of the models gets right.
 - ``correlate`` gives the correlation of every two models, and of each model with human ratings.
@@ -82,7 +82,7 @@ class Comparison(ShownRow):
         first, second: The names of the models with their reductions.
         first_value, second_value: The value of the measure for each model.
         difference: The first value minus the second; None if either is undefined.
-        low, high: The paired bootstrap interval of the difference: each resample takes the same rows of both models.
+        low, high: The paired interval of the difference: each resample takes the same rows of both models.
         n: The number of rows.
         p: The two-sided p value of a permutation test that swaps the two models row by row.
         holm, benjamini_hochberg: p, corrected for the number of groups, and of pairs of models if there are three
