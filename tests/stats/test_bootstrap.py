@@ -299,7 +299,8 @@ def test_two_levels_have_the_variance_of_both(within: str) -> None:
 def test_groups_that_are_the_sampling_units_are_resampled() -> None:
     accuracies = np.array([0.5, 0.7, 0.8, 0.9, 1.0])
     groups = [
-        nested_rows([1] * round(10 * p) + [0] * round(10 - 10 * p), [str(i)] * 10, list("abcdefghij"))
+        # The items of each paradigm are others: those that appear in several are in test_crossed_groups.
+        nested_rows([1] * round(10 * p) + [0] * round(10 - 10 * p), [str(i)] * 10, [f"{i}{x}" for x in "abcdefghij"])
         for i, p in enumerate(accuracies)
     ]
     result = bootstrap_macro_interval(PairAccuracy(), groups, Bootstrap(2000, by="paradigm", method="percentile"))
