@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -194,3 +195,30 @@ def test_a_terminal_gets_bold_headers_unless_it_wants_no_colours(
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     print_table(make_table(["model", "n"], [["a", 1]]))
     assert ("\x1b[1mmodel  n\x1b[0m" in capsys.readouterr().out) is is_bold
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("judge", "The cats sleep here.", "The cats sleeps here.", "-m", "trigram"),
+        ("judge", "A.", "B c.", "D e.", "-m", "uniform", "--context", "Well then."),
+        ("regress", "regress.csv", "--formula", "score ~ condition + (1 | item)"),
+        ("perplexity", "--corpus", "text.txt", "-m", "trigram"),
+        ("doctor",),
+    ],
+    ids=lambda arguments: arguments[0],
+)
+@pytest.mark.parametrize("width", WIDTHS)
+def test_what_commands_print_besides_tables_fits_too(
+    arguments: tuple[str, ...], width: int, inputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noise = np.random.default_rng(3).normal(size=(12, 4)).round(3)
+    rows = [f"{i},{'ab'[j % 2]},{i % 5 + j % 2 + noise[i, j]}" for i in range(12) for j in range(4)]
+    (inputs / "regress.csv").write_text("\n".join(["item,condition,score", *rows]), encoding="utf-8")
+    (inputs / "text.txt").write_text("The cats sleep here.\nDogs run.\n", encoding="utf-8")
+    monkeypatch.setenv("COLUMNS", str(width))
+    done = CliRunner().invoke(app, list(arguments))
+    assert done.exit_code == 0, done.output
+    assert not re.search(r"\d…|…\d|\.…", done.stdout)
+    # Paths of this machine may be longer than any terminal.
+    assert [line for line in done.stdout.splitlines() if text_width(line) > width and "/" not in line] == []

@@ -80,7 +80,7 @@ def _describe_device() -> str:
         return "none: torch is absent; models that need it cannot run"
     if torch.cuda.is_available():
         return f"cuda: {torch.cuda.get_device_name()}"
-    return f"cpu, {torch.get_num_threads()} threads (OMP_NUM_THREADS=1 is often faster beside other work)"
+    return f"cpu, {torch.get_num_threads()} threads (beside other work, try OMP_NUM_THREADS=1)"
 
 
 def _suite_states() -> dict[str, str]:
