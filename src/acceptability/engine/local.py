@@ -12,6 +12,7 @@ import gc
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
@@ -81,16 +82,39 @@ def run_queries(model: Model, queries: Sequence[Query], is_known: Callable[[int]
 
 def _iterate_windows(model: Model, queries: Sequence[Query], is_known: Callable[[int], bool]) -> Iterator[QueryWindow]:
     """Yield the windows of a request, without those whose outputs are all known."""
-    for start in range(0, len(queries), WINDOW):
-        if not all(map(is_known, range(start, min(start + WINDOW, len(queries))))):
-            window = _prepare_window(model, queries, start)
-            # A window holds millions of small tuples that live until its end. Frozen, they are left out of every
-            # garbage collection that runs meanwhile, here or in the caller.
-            gc.freeze()
-            try:
-                yield window
-            finally:
-                gc.unfreeze()
+    starts = [
+        start
+        for start in range(0, len(queries), WINDOW)
+        if not all(map(is_known, range(start, min(start + WINDOW, len(queries)))))
+    ]
+    for window in _prepare_windows(model, queries, starts):
+        # A window holds many objects that live until its end. Frozen, they are left out of every garbage collection
+        # that runs meanwhile, here or in the caller.
+        gc.freeze()
+        try:
+            yield window
+        finally:
+            gc.unfreeze()
+
+
+def _prepare_windows(model: Model, queries: Sequence[Query], starts: Sequence[int]) -> Iterator[QueryWindow]:
+    """Yield the windows that begin at some queries, each but the first prepared while the one before is running."""
+    if not starts:
+        return
+    # The first in this thread, since it loads the network: only then does the model know whether a GPU will run it.
+    window = _prepare_window(model, queries, starts[0])
+    if not model.encodes_in_background:
+        yield window
+        yield from (_prepare_window(model, queries, start) for start in starts[1:])
+        return
+    # While a GPU computes, this thread mostly waits. One window ahead, not all of them, so that memory stays bounded.
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        for start in starts[1:]:
+            following = pool.submit(_prepare_window, model, queries, start)
+            yield window
+            with time_stage("tokenise"):
+                window = following.result()
+        yield window
 
 
 def _prepare_window(model: Model, queries: Sequence[Query], start: int) -> QueryWindow:
@@ -112,12 +136,19 @@ def _prepare_window(model: Model, queries: Sequence[Query], start: int) -> Query
         return QueryWindow(request_indices, encoded, sizes, _plan_batches(encoded, sizes, packing, budget))
 
 
-def _plan_batches(encoded_queries: Sequence[Any], sizes: Sequence[int], packing: str, budget: int) -> list[list[int]]:
+def _plan_batches(encoded_queries: Any, sizes: Sequence[int], packing: str, budget: int) -> list[list[int]]:
     """Return the batches, packed as the model prefers."""
+    in_columns = isinstance(encoded_queries, EncodedColumns)
     if packing == "prefix":
-        return batch_by_prefix([encoded.ids for encoded in encoded_queries], sizes, budget=budget)
+        rows = encoded_queries.token_rows if in_columns else [encoded.ids for encoded in encoded_queries]
+        return batch_by_prefix(rows, sizes, budget=budget)
     if packing == "length":
-        return batch_by_length([encoded.length for encoded in encoded_queries], sizes, budget=budget)
+        lengths = (
+            encoded_queries.token_rows.lengths.tolist()
+            if in_columns
+            else [encoded.length for encoded in encoded_queries]
+        )
+        return batch_by_length(lengths, sizes, budget=budget)
     return batch_by_size(sizes, budget=budget)
 
 

@@ -14,11 +14,12 @@ A plan depends on the request alone, so that an interrupted run, which skips wha
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from itertools import chain
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from acceptability.outputs import FlatRows, expand_ranges, flatten_rows
 
 # A trie counts a shared prefix once, but attention unrolls it for every sentence. Without a second limit on the
 # unrolled batch, thousands of sentences with one long prefix would meet the budget and still exhaust memory.
@@ -96,7 +97,7 @@ def _pack_batches(order: Sequence[int], fits: Callable[[list[int], int], bool]) 
     return batches
 
 
-def batch_by_prefix(rows: Sequence[Sequence[int]], sizes: Sequence[int], *, budget: int) -> list[list[int]]:
+def batch_by_prefix(rows: Sequence[Sequence[int]] | FlatRows, sizes: Sequence[int], *, budget: int) -> list[list[int]]:
     """Return batches whose prefix tries have as many nodes as the budget at most; a longer row is alone.
 
     Args:
@@ -107,9 +108,9 @@ def batch_by_prefix(rows: Sequence[Sequence[int]], sizes: Sequence[int], *, budg
     >>> batch_by_prefix([(1, 2, 3), (7,), (1, 2, 4)], [3, 1, 3], budget=4)
     [[0, 2], [1]]
     """
-    if not rows:
+    if not len(rows):
         return []
-    order, new_tokens = _sort_by_prefix(rows, sizes)
+    order, new_tokens = _sort_by_prefix(flatten_rows(rows), sizes)
     batches: list[list[int]] = []
     # As if a full batch stood before the first, so that the first row opens one.
     used = longest = budget
@@ -126,7 +127,7 @@ def batch_by_prefix(rows: Sequence[Sequence[int]], sizes: Sequence[int], *, budg
     return batches
 
 
-def _sort_by_prefix(rows: Sequence[Sequence[int]], sizes: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _sort_by_prefix(rows: FlatRows, sizes: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the indices of the rows in lexicographic order, and how many tokens each row adds to its predecessor.
 
     Only the first tokens are compared: what long rows share beyond them is counted for each row.
@@ -135,9 +136,8 @@ def _sort_by_prefix(rows: Sequence[Sequence[int]], sizes: Sequence[int]) -> tupl
     heads = np.minimum(lengths, _COMPARED_TOKENS)
     table = np.zeros((len(rows), int(heads.max(initial=1))), ">u4")
     inside = np.arange(table.shape[1]) < heads[:, None]
-    tokens = chain.from_iterable([row[:head] for row, head in zip(rows, heads.tolist(), strict=True)])
     # Plus 1, so that padding (0) differs from the token 0 and sorts before every token.
-    table[inside] = np.fromiter(tokens, np.int64, int(heads.sum())) + 1
+    table[inside] = rows.values[expand_ranges(rows.starts, heads)] + 1
     # One sort over byte strings instead of a lexsort over columns: big-endian integers sort as their bytes do. NumPy
     # drops trailing zero bytes of such strings, but compares them as if these were still there. Stable, so that equal
     # rows keep their order and the same request always gives the same batches.

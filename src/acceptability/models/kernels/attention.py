@@ -45,10 +45,15 @@ def compute_attention(
         return _attend_sdpa(query, key, value, mask, False, scaling).transpose(1, 2)
     if query.device.type == "cpu" and length <= _MAX_EAGER_LENGTH:
         return attend_eagerly(query, key, value, causal, scaling).transpose(1, 2)
-    group = _TILE_POSITIONS // length if query.device.type == "cuda" else 1
+    group = count_tile_sentences(length) if query.device.type == "cuda" else 1
     if group < 2:
         return _attend_sdpa(query, key, value, None, causal, scaling).transpose(1, 2)
     return attend_in_tiles(query, key, value, group, causal, scaling)
+
+
+def count_tile_sentences(length: int) -> int:
+    """Return how many sentences of a length share a tile of a GPU's attention."""
+    return max(1, _TILE_POSITIONS // length)
 
 
 def attend_eagerly(query: Any, key: Any, value: Any, causal: bool, scaling: float | None) -> Any:
