@@ -397,11 +397,12 @@ class TextColumns(EncodedColumns, Sequence["TextColumns"]):
     def take(self, rows: Sequence[int]) -> TextColumns:
         """Return some of the texts."""
         indices = np.array(rows, np.int64)
-        positions = expand_ranges(self.scored.starts[indices], self.scored.lengths[indices])
+        counts = self.scored.lengths[indices]
+        positions = expand_ranges(self.scored.starts[indices], counts)
         return TextColumns(
             [self.texts[row] for row in rows],
             self.tokens.take(indices),
-            self.scored.take(indices),
+            FlatRows(self.scored.values[positions], np.cumsum(counts) - counts, counts),
             self.spans[positions],
             self.is_unknown[positions],
             self.mask_ends[positions] if len(self.mask_ends) else self.mask_ends,

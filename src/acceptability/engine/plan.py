@@ -34,16 +34,20 @@ _COMPARED_TOKENS = 64
 HashableQuery = TypeVar("HashableQuery", bound=Hashable)
 
 
-def group_duplicates(queries: Sequence[HashableQuery]) -> list[list[int]]:
+def group_duplicates(queries: Sequence[HashableQuery]) -> FlatRows:
     """Return the indices of each distinct query, in the order of first occurrence.
 
-    >>> group_duplicates(["a", "b", "a"])
+    >>> [indices.tolist() for indices in group_duplicates(["a", "b", "a"])]
     [[0, 2], [1]]
     """
+    count = len(queries)
+    # Nearly always there are none, and no list is needed for each query.
+    if len(set(queries)) == count:
+        return FlatRows(np.arange(count), np.arange(count), np.ones(count, np.int64))
     indices: dict[HashableQuery, list[int]] = {}
     for query_index, query in enumerate(queries):
         indices.setdefault(query, []).append(query_index)
-    return list(indices.values())
+    return flatten_rows(list(indices.values()))
 
 
 def batch_by_size(sizes: Sequence[int], *, budget: int) -> list[list[int]]:
@@ -111,19 +115,21 @@ def batch_by_prefix(rows: Sequence[Sequence[int]] | FlatRows, sizes: Sequence[in
     if not len(rows):
         return []
     order, new_tokens = _sort_by_prefix(flatten_rows(rows), sizes)
+    lengths = np.array(sizes, np.int64)[order]
+    # The nodes of all rows up to each: the rows of a batch add the difference of two sums.
+    sums, row_indices, start = np.cumsum(new_tokens), order.tolist(), 0
     batches: list[list[int]] = []
-    # As if a full batch stood before the first, so that the first row opens one.
-    used = longest = budget
-    for row_index, cost in zip(order.tolist(), new_tokens.tolist(), strict=True):
-        length = sizes[row_index]
-        width = max(longest, length)
-        if used + cost > budget or width * (len(batches[-1]) + 1) > _MAX_EXPANSION * budget:
-            batches.append([row_index])
-            # The first row of a batch pays for all its tokens, shared or not: its neighbour is in another pass.
-            used = longest = length
-        else:
-            batches[-1].append(row_index)
-            used, longest = used + cost, width
+    while start < len(order):
+        # The first row of a batch pays for all its tokens, shared or not: its neighbour is in another pass.
+        before = sums[start] - lengths[start]
+        end = int(np.searchsorted(sums, before + budget, side="right"))
+        widths = np.maximum.accumulate(lengths[start:end])
+        unrolled = widths * np.arange(1, len(widths) + 1)
+        end = start + int(np.searchsorted(unrolled, _MAX_EXPANSION * budget, side="right"))
+        # A row that is larger than the budget is alone.
+        end = max(end, start + 1)
+        batches.append(row_indices[start:end])
+        start = end
     return batches
 
 
