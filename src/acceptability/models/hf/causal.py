@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from acceptability.errors import ModelError, QueryError
 from acceptability.models.files import get_cached_fact, locked_cached_property, validate_bool, validate_choice
+from acceptability.models.hf.devices import start_gpu
 from acceptability.models.hf.loading import (
     Checkpoint,
     check_length,
@@ -134,8 +135,13 @@ class Causal(Model):
             return self.start
         # Cached beside the store: a signature then needs no tokenizer, which takes longer to load than stored scores.
         fact, names = ("prefix", ("bos_token", "eos_token")) if self.preset else ("bos", ("bos_token",))
-        tokens = (getattr(self.files.tokenizer, name) for name in names)
-        token = get_cached_fact(self.files.content_hash, fact, lambda: next(filter(None, tokens), None))
+
+        def find_token() -> str | None:
+            # A model without this fact is a new one, of which no scores are stored: it will be loaded.
+            start_gpu(self.device)
+            return next(filter(None, (getattr(self.files.tokenizer, name) for name in names)), None)
+
+        token = get_cached_fact(self.files.content_hash, fact, find_token)
         return token if isinstance(token, str) else None
 
     @property
@@ -179,6 +185,7 @@ class Causal(Model):
 
     def encode(self, queries: Sequence[Query]) -> list[CausalEncoding] | TextColumns:
         """Return the queries as token ids, tokenized in one call."""
+        start_gpu(self.device)
         lead = " " if self.preset == "lm-eval" else ""
         texts = [query.full_text if query.context else lead + query.full_text for query in queries]
         encodings = self.files.tokenize(texts, add_special_tokens=self.preset == "minicons")

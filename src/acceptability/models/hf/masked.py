@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from acceptability.errors import ModelError, QueryError
 from acceptability.models.files import locked_cached_property, validate_choice
+from acceptability.models.hf.devices import start_gpu
 from acceptability.models.hf.loading import (
     Checkpoint,
     check_length,
@@ -140,6 +141,7 @@ class Masked(Model):
 
     def encode(self, queries: Sequence[Query]) -> list[MaskedEncoding] | TextColumns:
         """Return the queries as token ids, tokenized in one call."""
+        start_gpu(self.device)
         if self.files.tokenizer.mask_token_id is None:
             raise ModelError(f"{self.files.name} has no mask token; if it is a causal model, write causal:…")
         encodings = self.files.tokenize([query.full_text for query in queries], add_special_tokens=True)
@@ -156,10 +158,10 @@ class Masked(Model):
         names, unknown_token = self.files.token_names, self.files.tokenizer.unk_token
         if isinstance(batch[0], TextColumns):
             columns = join_text_columns(batch)
-            all_rows = MaskedRows(columns.tokens, columns.scored, columns.mask_ends, np.zeros(len(columns), bool))
+            all_rows = TextsToMask(columns.tokens, columns.scored, columns.mask_ends, np.zeros(len(columns), bool))
             collect_columns = self._begin_rows(all_rows)
             return lambda: columns.to_token_columns(collect_columns(), self._token_name_array)
-        rows = make_masked_rows(batch)
+        rows = make_texts_to_mask(batch)
         collect = self._begin_rows(rows)
         return lambda: [
             encoding.to_token_scores(own, names, unknown_token)
@@ -183,7 +185,7 @@ class Masked(Model):
         count, multiple = max(1, self.budget // length), 16 * max(1, 64 // length)
         return count if count < 2 * multiple else count // multiple * multiple
 
-    def _begin_rows(self, rows: MaskedRows) -> PendingLogprobs:
+    def _begin_rows(self, rows: TextsToMask) -> PendingLogprobs:
         """Start the passes over texts, and return the function that waits for the log-probability of each position."""
         lengths = rows.tokens.lengths
         # The engine batches queries of one length, but a caller who batches by other rules is served too.
@@ -201,7 +203,7 @@ class Masked(Model):
 
         return collect
 
-    def _begin_same_length(self, rows: MaskedRows) -> PendingLogprobs:
+    def _begin_same_length(self, rows: TextsToMask) -> PendingLogprobs:
         """Start the passes over texts of one length, see ``_begin_rows``."""
         copies = make_masked_copies(rows, self.files.tokenizer.mask_token_id)
         with convert_out_of_memory(f"{self.files.name}: {len(copies.input_ids)} masked copies"):
@@ -219,7 +221,7 @@ class Masked(Model):
 
 
 @dataclass(frozen=True, eq=False)
-class MaskedRows:
+class TextsToMask:
     """Texts as token ids, with what is masked while each of their tokens is scored.
 
     Args:
@@ -234,12 +236,12 @@ class MaskedRows:
     mask_ends: NDArray[np.int64]
     masks_all_at_once: NDArray[np.bool_]
 
-    def take(self, indices: NDArray[np.int64]) -> MaskedRows:
+    def take(self, indices: NDArray[np.int64]) -> TextsToMask:
         """Return some of the texts."""
         if len(indices) == len(self.tokens) and np.array_equal(indices, np.arange(len(indices))):
             return self
         positions = expand_ranges(self.scored.starts[indices], self.scored.lengths[indices])
-        return MaskedRows(
+        return TextsToMask(
             self.tokens.take(indices),
             self.scored.take(indices),
             self.mask_ends[positions],
@@ -247,9 +249,9 @@ class MaskedRows:
         )
 
 
-def make_masked_rows(batch: Sequence[MaskedEncoding]) -> MaskedRows:
+def make_texts_to_mask(batch: Sequence[MaskedEncoding]) -> TextsToMask:
     """Return encoded queries as rows in flat arrays."""
-    return MaskedRows(
+    return TextsToMask(
         flatten_rows([encoding.ids for encoding in batch]),
         flatten_rows([encoding.scored for encoding in batch]),
         flatten_rows([encoding.mask_ends for encoding in batch]).values,
@@ -315,7 +317,7 @@ def find_word_ends(scored: Sequence[int], word_ids: Sequence[int | None]) -> lis
     return [position if word_ids[position] is None else last[word_ids[position]] for position in scored]
 
 
-def make_masked_copies(rows: MaskedRows, mask_id: int) -> MaskedCopies:
+def make_masked_copies(rows: TextsToMask, mask_id: int) -> MaskedCopies:
     """Return the masked copies of texts of one length, without duplicates.
 
     The two sentences of a minimal pair that differ in one word give the same copy when that word is masked.

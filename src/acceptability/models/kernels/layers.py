@@ -292,9 +292,14 @@ class FusedRMSNorm(torch.nn.Module):
         return self.weight * torch.nn.functional.rms_norm(states, states.shape[-1:], None, self.epsilon)
 
 
-# Thread-local, since several threads may score with one network at a time.
-_padding_state = threading.local()
-"""Whether the head returns the padding of the vocabulary, in this thread: ``is_kept``."""
+class _PaddingState(threading.local):
+    """Whether the head returns the padding of the vocabulary."""
+
+    # In each thread by itself, since several may score with one network at a time.
+    is_kept = False
+
+
+_padding_state = _PaddingState()
 
 
 @contextmanager
@@ -332,7 +337,7 @@ class PaddedVocabularyHead(torch.nn.Module):
         logits = torch.mm(rows, self.weight.t(), out_dtype=torch.float32)
         if self.bias is not None:
             logits += self.bias
-        if getattr(_padding_state, "is_kept", False):
+        if _padding_state.is_kept:
             logits[:, self.out_features :] = -torch.inf
         else:
             logits = logits[:, : self.out_features]
