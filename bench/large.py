@@ -3,9 +3,9 @@
     python -m bench.large --scratch SCRATCH
 
 The network has the shape of Llama 3 8B, 128,256 subwords among it, in bfloat16 with random weights, which are made on
-the GPU and never saved. All tools get this one network and GPT-2's tokenizer. In interleaved rounds, ours scores the
-first sentences of BLiMP, and the other tools a part of these, with the best of some batch sizes. Times include
-tokenisation, and exclude the loading of the network.
+the GPU and never saved. All tools get this one network and GPT-2's tokenizer. In interleaved rounds, ours scores all of
+BLiMP, and the other tools random pairs of it, with the best of some batch sizes. Times include tokenisation, and
+exclude the loading of the network.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from acceptability.engine import local
 from acceptability.models.hf import in_memory
 from acceptability.types import Query
 from bench.contenders import ROOT
+from bench.sentences import pairs
 from bench.shapes import make_shape
 from bench.tables import aligned
 
@@ -48,26 +49,38 @@ _SHAPE: dict[str, Any] = {
 def main(arguments: Sequence[str] | None = None) -> None:
     """Time every tool, print a table, and write the results to a file."""
     given = _reader().parse_args(arguments)
-    texts = [sentence.text for sentence in load_suite("blimp").sentences]
+    suite = load_suite("blimp")
+    drawn = pairs(suite, given.part, 0)
     network, tokenizer = _make_network(given)
     tools = {"ours": _prepare_ours(network, tokenizer)}
     tools |= {name: maker(network, tokenizer, given.device) for name, maker in _PEERS.items() if name in given.peers}
-    counts = {name: given.sentences if name == "ours" else given.part for name in tools}
-    batches = {name: _choose_batch(run, texts) if name != "ours" else 0 for name, run in tools.items()}
+    texts = {name: drawn for name in tools} | {"ours": [each.text for each in suite.sentences][: given.sentences]}
+    batches = {name: _choose_batch(run, drawn) if name != "ours" else 0 for name, run in tools.items()}
     rates: dict[str, list[float]] = {name: [] for name in tools}
     for _ in range(given.rounds):
         for name, run in tools.items():
-            seconds = _time(lambda run=run, name=name: run(texts[: counts[name]], batches[name]))  # type: ignore[misc]
-            rates[name].append(counts[name] / seconds)
+            seconds = _time(lambda run=run, name=name: run(texts[name], batches[name]))  # type: ignore[misc]
+            rates[name].append(len(texts[name]) / seconds)
     medians = {name: statistics.median(own) for name, own in rates.items()}
     rows = [
-        (name, f"{counts[name]:,}", str(batches[name] or "own"), f"{medians[name]:,.0f}", _show_ratio(medians, name))
+        (
+            name,
+            f"{len(texts[name]):,}",
+            str(batches[name] or "own"),
+            f"{medians[name]:,.0f}",
+            _show_ratio(medians, name),
+        )
         for name in tools
     ]
     print(aligned([("tool", "sentences", "batch", "sentences/s", "ours, times as fast"), *rows]))
     given.output.mkdir(parents=True, exist_ok=True)
     path = given.output / "large.json"
-    path.write_text(json.dumps({"rates": rates, "batches": batches, "counts": counts}, indent=1), encoding="utf-8")
+    path.write_text(
+        json.dumps(
+            {"rates": rates, "batches": batches, "counts": {name: len(own) for name, own in texts.items()}}, indent=1
+        ),
+        encoding="utf-8",
+    )
     print(f"written: {path}", file=sys.stderr)
 
 
@@ -157,7 +170,7 @@ def _reader() -> argparse.ArgumentParser:
     reader = argparse.ArgumentParser(prog="python -m bench.large", description="Time a large decoder on one GPU.")
     reader.add_argument("--device", default="cuda")
     reader.add_argument("--layers", type=int, default=_SHAPE["num_hidden_layers"])
-    reader.add_argument("--sentences", type=int, default=24_000, help="how many ours scores in a round")
+    reader.add_argument("--sentences", type=int, default=134_000, help="how many ours scores in a round")
     reader.add_argument("--part", type=int, default=4_000, help="how many each of the other tools scores in a round")
     reader.add_argument("--rounds", type=int, default=3)
     reader.add_argument("--peers", nargs="*", choices=("lm-eval", "minicons"), default=["lm-eval", "minicons"])
