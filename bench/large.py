@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     network, tokenizer = _make_network(given)
     tools = {"ours": _prepare_ours(network, tokenizer)}
     tools |= {name: maker(network, tokenizer, given.device) for name, maker in _PEERS.items() if name in given.peers}
-    texts = {name: drawn for name in tools} | {"ours": [each.text for each in suite.sentences][: given.sentences]}
+    texts = dict.fromkeys(tools, drawn) | {"ours": [each.text for each in suite.sentences][: given.sentences]}
     batches = {name: _choose_batch(run, drawn) if name != "ours" else 0 for name, run in tools.items()}
     rates: dict[str, list[float]] = {name: [] for name in tools}
     for _ in range(given.rounds):
