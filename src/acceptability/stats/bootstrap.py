@@ -29,6 +29,7 @@ import scipy
 from acceptability.errors import MeasureError, Undefined
 from acceptability.protocols import Moments, Statistic
 from acceptability.stats.resampling import (
+    LEAST_AT_ONCE,
     UnitIndices,
     count_sampling_units,
     draw_weights,
@@ -250,7 +251,8 @@ class _WeightedUnits:
     def evaluate(self, weights: Floats) -> Floats:
         """Return the value of each resample, given how often it has each unit, (resamples, units)."""
         if self._moments:
-            parts = _split(len(weights), self._n)
+            # At least as many as are drawn at a time: a product with one of them takes twice as long.
+            parts = _split(len(weights), self._n, LEAST_AT_ONCE)
             sums = np.concatenate([_sum_products(weights[part], self._sums) for part in parts], axis=1)
             return self._combine(sums, weights.__getitem__)
         parts = _split(len(weights), len(self._units))
@@ -296,9 +298,9 @@ class _WeightedUnits:
         return weights if self._unit_of_row is None else weights[..., self._unit_of_row]
 
 
-def _split(resamples: int, columns: int) -> list[slice]:
+def _split(resamples: int, columns: int, least: int = 1) -> list[slice]:
     """Return parts of resamples that are so small that their weights stay in the cache while they are evaluated."""
-    at_once = max(1, _WEIGHTS_AT_ONCE // max(columns, 1))
+    at_once = max(least, _WEIGHTS_AT_ONCE // max(columns, 1))
     return [slice(start, start + at_once) for start in range(0, resamples, at_once)]
 
 
@@ -484,6 +486,8 @@ def _resample_apart(strata: Sequence[Stratum], bootstrap: Bootstrap, first_strea
 
 def _resample_together(strata: Sequence[Stratum], bootstrap: Bootstrap, stream: int) -> list[Floats]:
     """Return the values of strata of one size, at most as many as there are resamples, on the same resamples."""
+    if len(strata) == 1:
+        return [strata[0].resample(stream)]
     size, times = strata[0].size, bootstrap.resamples
     # Other numbers than those of the resamples, which have two numbers for a seed.
     generator = np.random.default_rng([bootstrap.seed, stream, 1])
