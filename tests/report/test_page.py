@@ -22,7 +22,8 @@ from acceptability.report.page import (
 )
 from acceptability.report.report_data import attach_suites, load_report_data
 from acceptability.report.terminal import build_group_table, format_number
-from acceptability.store.runs import collect_unit_rows, save_run
+from acceptability.store.runs import save_run
+from acceptability.store.unit_rows import collect_unit_rows
 from acceptability.suites import load_suite
 from report.report_rows import ATTACK, FORMULA, MODELS, everything, suite
 
