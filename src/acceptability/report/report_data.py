@@ -12,8 +12,9 @@ import math
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -412,8 +413,12 @@ def format_model_name(row: Row) -> str:
     >>> format_model_name({"model": "trigram", "reduction": "lp()"})
     'trigram'
     """
-    reduction = row.get("reduction") or ""
-    name = str(row["model"])
+    return _format_model_name(str(row["model"]), row.get("reduction") or "")
+
+
+# Asked of each of hundreds of thousands of rows.
+@lru_cache(maxsize=1024)
+def _format_model_name(name: str, reduction: str) -> str:
     return name.removesuffix(" lp()") if reduction in ("", "lp()", "log_odds()") else f"{name} {reduction}"
 
 
@@ -440,8 +445,7 @@ def _drop_duplicate_units(rows: Iterable[Row]) -> Iterator[Row]:
             yield row
 
 
-@dataclass(frozen=True)
-class SurprisalSpan:
+class SurprisalSpan(NamedTuple):
     """A token of a sentence, as a range of characters, with its surprisal under a model.
 
     Args:
@@ -534,9 +538,7 @@ def read_stored_tokens(
             key = next((key for key in keys if signature.startswith(f"{key.model}.")), None)
             if key is None:
                 continue
-            stored_outputs = store.iter_known(
-                key.model, queries.keys, lambda index: queries[index].text, device=key.device
-            )
+            stored_outputs = store.iter_known(key.model, queries.keys, queries.text_at, device=key.device)
             tokens_by_model[name] = dict(_iterate_sentence_tokens(sub_suite, queries, stored_outputs))
     return {name: tokens for name, tokens in tokens_by_model.items() if tokens}
 
@@ -547,9 +549,10 @@ def _iterate_sentence_tokens(
     for query_index, output in stored_outputs:
         if isinstance(output, TokenScores):
             bits = (-output.logprobs / math.log(2)).tolist()
+            unknown = output.unknown or ()
             tokens = [
-                SurprisalSpan(*span, value, position in (output.unknown or ()))
-                for position, (span, value) in enumerate(zip(output.offsets, bits, strict=True))
+                SurprisalSpan(start, end, value, position in unknown)
+                for position, ((start, end), value) in enumerate(zip(output.offsets, bits, strict=True))
             ]
             for sentence_index in queries.sentence_indices(query_index):
                 yield suite.sentences[sentence_index].id, tokens
