@@ -89,7 +89,7 @@ def test_packages_that_are_not_installed_are_not_recorded(own_home: Path, monkey
     def refuse(name: str) -> str:
         raise PackageNotFoundError(name)
 
-    monkeypatch.setattr("acceptability.store.runs.version", refuse)
+    monkeypatch.setattr("importlib.metadata.version", refuse)
     assert save_run("score", "", [], [], []).environment["packages"] == {}
 
 

@@ -36,7 +36,14 @@ from acceptability.errors import ReportError
 from acceptability.models import list_named_models
 from acceptability.paths import home_folder
 from acceptability.report.export import PAGE_THEMES, can_draw, make_figures, write_csv_files, write_figures
-from acceptability.report.report_data import ReportData, Row, SurprisalSpan, format_model_name, read_stored_tokens
+from acceptability.report.report_data import (
+    MAX_PAIRS,
+    ReportData,
+    Row,
+    SurprisalSpan,
+    format_model_name,
+    read_stored_tokens,
+)
 from acceptability.report.result_tables import build_tables, format_latex, format_markdown
 from acceptability.specs import parse_signature
 from acceptability.suites.catalog import find_entries
@@ -45,8 +52,6 @@ from acceptability.types import Contrast, Suite
 if TYPE_CHECKING:
     from acceptability.report.figures import VegaFigure
 
-# More pairs make a page of many megabytes, which browsers open slowly and mail servers reject.
-MAX_PAIRS = 2000
 NO_PLOTS_NOTE = "There are no figures in this file, since altair is not installed: pip install 'acceptability[plots]'."
 
 

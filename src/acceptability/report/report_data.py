@@ -64,6 +64,9 @@ TEXT_COLUMNS = (
 NUMBER_COLUMNS = ("layer", "size", "value", "low", "high", "n", "difference", "r", "p", "directionality", "repulsion")
 """The columns that must be texts, or numbers, in every row that has them."""
 
+MAX_PAIRS = 2000
+"""The most pairs in the item browser: a page of many megabytes opens slowly, and mail servers reject it."""
+
 # No number of ours comes near it. Squares and sums of larger ones could overflow to infinity, which JSON cannot hold.
 _NUMBER_LIMIT = 1e100
 

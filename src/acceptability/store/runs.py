@@ -19,13 +19,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from acceptability import __version__
 from acceptability.errors import AcceptabilityError, StoreError, SuiteError, UnknownName
-from acceptability.models.hf.loading import get_default_device
 from acceptability.paths import home_folder
 from acceptability.store.scores import SCORING_VERSION
 from acceptability.store.unit_rows import RunRow, open_for_writing, to_json, write_rows, write_unit_rows
@@ -159,6 +157,11 @@ def save_run(
 
 def _describe_environment() -> dict[str, Any]:
     """Return what computes scores here: scoring version, device and versions of packages, without importing these."""
+    # Imported here: commands that save no run, such as judge, would otherwise import them too.
+    from importlib.metadata import PackageNotFoundError, version
+
+    from acceptability.models.hf.loading import get_default_device
+
     packages = {}
     for package in _COMPUTING_PACKAGES:
         # Not installed: the results are of models that do not need it.
