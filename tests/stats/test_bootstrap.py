@@ -144,7 +144,9 @@ def test_groups_that_share_random_numbers_vary_independently(sizes: list[int]) -
 
 
 @pytest.mark.parametrize(("resamples", "n", "moments"), [(1, 20_011, 6), (3, 30_000, 2), (64, 1_000, 6), (5, 7, 1)])
-def test_sums_in_parts_are_those_of_the_whole(resamples: int, n: int, moments: int) -> None:
+def test_sums_in_parts_are_those_of_the_whole(
+    resamples: int, n: int, moments: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     generator = np.random.default_rng(1)
     weights, of_rows = generator.integers(0, 4, (resamples, n)).astype(float), generator.normal(size=(moments, n))
 
@@ -159,6 +161,15 @@ def test_sums_in_parts_are_those_of_the_whole(resamples: int, n: int, moments: i
 
     stratum = build_stratum(Sums(), rows(np.zeros(n)), Bootstrap(40, by=""))
     assert stratum.arrange is not None
+    multiply = np.matmul
+
+    def multiply_serially(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        # Above these sizes OpenBLAS calls on its threads, of a matrix and of a vector.
+        size = first.shape[1] * first.shape[2] * second.shape[2]
+        assert size <= (2**18 if first.shape[1] > 1 and second.shape[2] > 1 else 2304 * 4)
+        return multiply(first, second)
+
+    monkeypatch.setattr(np, "matmul", multiply_serially)
     expected = (weights @ of_rows.T) @ np.arange(1, moments + 1)
     np.testing.assert_allclose(stratum.arrange(np.arange(n))(weights), expected, rtol=1e-11)
     order = generator.permutation(n)
