@@ -30,11 +30,11 @@ def main() -> None:
         whole = suite()
         material(whole)
         for turn in range(2):
-            start = time.perf_counter(), time.process_time()
+            begin, used = time.perf_counter(), time.process_time()
             report_data = attach_suites(load_report_data(["latest"]), [whole])
-            read = time.process_time() - start[1]
+            read = time.process_time() - used
             path = write_report(Path(folder) / "report.html", ReportHeading("Five models"), report_data)
-            seconds, cpu = time.perf_counter() - start[0], time.process_time() - start[1]
+            seconds, cpu = time.perf_counter() - begin, time.process_time() - used
             size = path.stat().st_size / 1e6
             print(f"{turn + 1}: {size:.1f} MB in {seconds:.1f} s; CPU {cpu:.1f} s, {read:.1f} of them for reading")
             del report_data
