@@ -55,13 +55,18 @@ def relative_name(path: Path) -> str:
 
 
 @cache
-def parse(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
+def list_nodes(path: Path) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
 
 
-def iter_imports(path: Path) -> Iterator[tuple[str, str]]:
+@cache
+def list_imports(path: Path) -> list[tuple[str, str]]:
     """Every import of a module: the module that it names, and the name taken from it (empty for a whole module)."""
-    for node in ast.walk(parse(path)):
+    return list(_iter_imports(path))
+
+
+def _iter_imports(path: Path) -> Iterator[tuple[str, str]]:
+    for node in list_nodes(path):
         if isinstance(node, ast.ImportFrom):
             assert not node.level, f"{relative_name(path)}:{node.lineno}: a relative import"
             yield from ((node.module or "", alias.name) for alias in node.names)
@@ -71,7 +76,7 @@ def iter_imports(path: Path) -> Iterator[tuple[str, str]]:
 
 def imported_rooms(path: Path) -> set[str]:
     rooms = set()
-    for module, name in iter_imports(path):
+    for module, name in list_imports(path):
         parts = [*module.split("."), name] if module == "acceptability" else module.split(".")
         if parts[0] == "acceptability" and len(parts) > 1 and not parts[1].startswith("__"):
             rooms.add(parts[1])
@@ -136,18 +141,18 @@ def test_the_picture_of_the_architecture_has_this_order() -> None:
 
 @pytest.mark.parametrize("path", list_modules(), ids=relative_name)
 def test_only_models_and_training_import_torch(path: Path) -> None:
-    heavy = {module.split(".")[0] for module, _ in iter_imports(path)} & {"torch", "transformers"}
+    heavy = {module.split(".")[0] for module, _ in list_imports(path)} & {"torch", "transformers"}
     assert not heavy or relative_name(path).startswith(("models/", "train/")) or path.name == "doctor.py"
 
 
 def test_only_the_ray_engine_imports_ray() -> None:
-    importers = {relative_name(path) for path in list_modules() for module, _ in iter_imports(path) if module == "ray"}
+    importers = {relative_name(path) for path in list_modules() for module, _ in list_imports(path) if module == "ray"}
     assert importers == {"engine/ray.py"}
 
 
 @pytest.mark.parametrize("path", list_modules(), ids=relative_name)
 def test_private_names_stay_in_their_module(path: Path) -> None:
-    for module, name in iter_imports(path):
+    for module, name in list_imports(path):
         if module.startswith("acceptability"):
             private = [part for part in (*module.split("."), name) if part.startswith("_") and not part.endswith("__")]
             assert not private, f"{relative_name(path)} takes {private[0]} from {module}"
@@ -155,8 +160,8 @@ def test_private_names_stay_in_their_module(path: Path) -> None:
 
 @pytest.mark.parametrize("path", list_modules(), ids=relative_name)
 def test_private_attributes_of_modules_stay_in_their_module(path: Path) -> None:
-    modules = {name or module.rsplit(".", 1)[-1] for module, name in iter_imports(path) if _is_our_module(module, name)}
-    for node in ast.walk(parse(path)):
+    modules = {name or module.rsplit(".", 1)[-1] for module, name in list_imports(path) if _is_our_module(module, name)}
+    for node in list_nodes(path):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
             private = node.attr.startswith("_") and not node.attr.endswith("__")
             assert not private, f"{relative_name(path)}:{node.lineno}: {node.value.id}.{node.attr}"
@@ -165,18 +170,23 @@ def test_private_attributes_of_modules_stay_in_their_module(path: Path) -> None:
 @pytest.mark.parametrize("path", list_modules(), ids=relative_name)
 def test_private_attributes_of_objects_stay_in_their_module(path: Path) -> None:
     # Also those of a base class, or of a module that is imported under another name.
-    foreign = frozenset().union(*map(bound_private_names, list_modules())) - bound_private_names(path)
-    for node in ast.walk(parse(path)):
-        # torch has private operators, some with names that are ours too.
-        if isinstance(node, ast.Attribute) and not ast.unparse(node).startswith("torch."):
-            assert node.attr not in foreign, f"{relative_name(path)}:{node.lineno}: {ast.unparse(node)}"
+    foreign = all_private_names() - bound_private_names(path)
+    for node in list_nodes(path):
+        if isinstance(node, ast.Attribute) and node.attr in foreign:
+            # torch has private operators, some with names that are ours too.
+            assert ast.unparse(node).startswith("torch."), f"{relative_name(path)}:{node.lineno}: {ast.unparse(node)}"
+
+
+@cache
+def all_private_names() -> frozenset[str]:
+    return frozenset().union(*map(bound_private_names, list_modules()))
 
 
 @cache
 def bound_private_names(path: Path) -> frozenset[str]:
     """The private names that a module binds: functions, classes, variables, attributes and arguments."""
     names = set()
-    for node in ast.walk(parse(path)):
+    for node in list_nodes(path):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             names.add(node.name)
         elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
@@ -194,7 +204,7 @@ def _is_our_module(module: str, name: str) -> bool:
 @pytest.mark.parametrize("path", list_modules(), ids=relative_name)
 def test_no_code_is_made_from_data(path: Path) -> None:
     called = {
-        node.func.id for node in ast.walk(parse(path)) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        node.func.id for node in list_nodes(path) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     }
     assert not called & {"eval", "exec", "compile"}
 
@@ -220,7 +230,7 @@ FOREIGN_ATTRIBUTES = {
 def test_optional_behaviour_is_declared_and_not_looked_up() -> None:
     found = defaultdict(set)
     for path in list_modules():
-        for node in ast.walk(parse(path)):
+        for node in list_nodes(path):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "getattr":
                 name = node.args[1]
                 if isinstance(name, ast.Constant):
@@ -249,7 +259,7 @@ def test_a_module_name_stands_for_one_module() -> None:
 def test_a_class_name_stands_for_one_class() -> None:
     owners = defaultdict(list)
     for path in list_modules():
-        for node in ast.walk(parse(path)):
+        for node in list_nodes(path):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 owners[node.name].append(relative_name(path))
     assert {name: paths for name, paths in owners.items() if len(paths) > 1} == {}
@@ -263,7 +273,7 @@ def test_functions_are_not_named_by_a_bare_participle() -> None:
     functions = [
         node.name
         for path in list_modules()
-        for node in ast.walk(parse(path))
+        for node in list_nodes(path)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     ]
     participles = [name for name in functions if is_past_form(name)]
