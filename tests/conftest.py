@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -15,6 +17,15 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     # Workers that each use every core stand in each other's way. NumPy reads this when it is imported, which our own
     # modules below do.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+MEMORY_DISK = Path("/dev/shm")
+if MEMORY_DISK.is_dir() and os.access(MEMORY_DISK, os.W_OK) and shutil.disk_usage(MEMORY_DISK).free > 8 << 30:
+    # Thousands of tests make folders and stores, each of which would wait for a disk several times.
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY_DISK))
+
+# Hundreds of tests start commands, which would compile every module anew; and pytest would rewrite every file of tests.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 import pytest
 import typer.testing
