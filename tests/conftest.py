@@ -55,7 +55,46 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--network", action="store_true", help="also run tests that reach out to the internet")
 
 
+# The files that take 8 to 40 seconds each: were they begun last, one worker would go on alone at the end.
+LONGEST = [
+    "test_docs.py",
+    "contracts/test_suites.py",
+    "serve/test_browser.py",
+    "test_site.py",
+    "cli/test_commands.py",
+    "api/test_reproduction.py",
+    "train/classifiers/test_restarts.py",
+    "papers/niu_penn/test_niu_penn_models.py",
+    "suites/test_suite_cache.py",
+    "golden/test_suites.py",
+    "faults/test_kills.py",
+    "faults/test_disks.py",
+    "faults/test_promises.py",
+    "faults/test_stopping.py",
+    "cli/test_classifying.py",
+    "cli/test_tables.py",
+    "models/hf/test_forward_paths.py",
+    "models/test_embedded.py",
+    "contracts/test_measures.py",
+    "contracts/test_models.py",
+    "fuzz/test_bounds.py",
+    "fuzz/test_readers.py",
+    "serve/test_pages.py",
+    "report/test_figures.py",
+    "report/test_chromium.py",
+    "cli/test_study.py",
+]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # Workers take the files as they are ordered below; without this, those with most tests would be first.
+    config.option.loadscopereorder = False
+
+
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    ranks = {ROOT / "tests" / name: rank for rank, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: ranks.get(item.path, len(ranks)))
     for item in items:
         for marker in ("slow", "network", "faults"):
             if item.get_closest_marker(marker) and not config.getoption(f"--{marker}"):
@@ -69,6 +108,13 @@ gc.set_threshold(50_000, 10, 10)
 
 def pytest_collection_finish() -> None:
     """Never look for garbage among what lasts as long as the tests do."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish() -> None:
+    """Look for garbage once at the end, in which pytest finds what was not closed; it would itself look five times."""
     gc.collect()
     gc.freeze()
 
