@@ -8,9 +8,11 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import cache
+from contextlib import redirect_stdout
+from functools import cache, partial
 from itertools import count
 from pathlib import Path
+from typing import Any
 from weakref import WeakValueDictionary
 
 if "PYTEST_XDIST_WORKER" in os.environ:
@@ -31,6 +33,7 @@ import pytest
 import typer.testing
 from hypothesis import HealthCheck, settings
 
+from acceptability.engine import processes
 from acceptability.papers.park import park_suites
 from acceptability.paths import local_data_folder
 from acceptability.types import Sentence
@@ -195,6 +198,21 @@ def shared_commands() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(typer.testing, "_get_command", cache(typer.main.get_command))
         yield
+
+
+@pytest.fixture
+def no_worker_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What worker processes would do is done in this process, which has PyTorch already."""
+
+    def map_here(
+        function: processes.WorkerFunction, items: Sequence[Any], *, on_progress: processes.ProgressListener, **_: int
+    ) -> Iterator[processes.CallOutcome]:
+        for index, item in enumerate(items):
+            with redirect_stdout(sys.stderr):
+                outcome = processes.run_call(function, item, index, partial(on_progress, index))
+            yield outcome
+
+    monkeypatch.setattr(processes, "map_unordered", map_here)
 
 
 @pytest.fixture
