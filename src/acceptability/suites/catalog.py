@@ -240,8 +240,8 @@ def _download(entry: CatalogEntry, path: str) -> Path:
     try:
         downloaded = pooch.retrieve(
             address,
-            # The catalog has checksums of members only; an archive is verified by the member that is taken from it.
-            known_hash=None if member else f"sha256:{entry.files[path]}",
+            # The catalog has checksums of members and of uncompressed content only. Both are compared further down.
+            known_hash=None if member or path.endswith(".gz") else f"sha256:{entry.files[path]}",
             fname=Path(remote).name if member else target.name,
             path=target.parent,
             downloader=pooch.HTTPDownloader(timeout=_TIMEOUT_SECONDS, progressbar=False),
