@@ -26,6 +26,7 @@ _BUILTIN: dict[str, dict[str, str]] = {
         "starter": "acceptability.suites.readers.minimal_pairs:read_starter",
         "agreement": "acceptability.suites.readers.minimal_pairs:read_number_agreement",
         "other_languages": "acceptability.suites.readers.other_languages:read_other_languages",
+        "hub": "acceptability.suites.readers.hub:read_hub",
         "li_adger": "acceptability.suites.readers.judgements:read_li_adger",
         "lau": "acceptability.suites.readers.judgements:read_lau",
         "sprouse2013_li": "acceptability.suites.readers.judgements:read_sprouse2013_li",

@@ -52,7 +52,18 @@ def test_suites_are_listed_with_their_counts(run: Run) -> None:
     for entry in load_catalog():
         assert (rows[entry.id]["sentences"], rows[entry.id]["contrasts"]) == (entry.sentences, entry.contrasts)
     table = run("suites").stdout
-    assert all(entry.id in table for entry in load_catalog())
+    assert all(entry.id in table for entry in load_catalog() if entry.folder != "multiblimp")
+    # One row for a suite of a hundred languages.
+    assert "multiblimp/…" in table
+    assert "multiblimp/deu" not in table
+
+
+def test_the_suites_of_a_language_are_listed(run: Run) -> None:
+    names = [row["id"] for row in json.loads(run("suites", "--language", "de", "--json").stdout)]
+    assert names == ["lau2017_smog/dewiki", "clams/de", "multiblimp/deu"]
+    assert "multiblimp/deu" in run("suites", "--language", "deu").stdout
+    fails(run, "There are suites in: ab, ", "suites", "--language", "xx")
+    fails(run, "suites show is given a name", "suites", "--language", "de", "show", "blimp")
 
 
 def test_a_suite_is_shown_exported_and_verified(run: Run, tmp_path: Path) -> None:

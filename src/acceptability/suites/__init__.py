@@ -27,6 +27,7 @@ from acceptability.paths import home_folder
 from acceptability.suites.catalog import (
     CatalogEntry,
     find_entries,
+    is_available,
     is_plugin_suite,
     load_catalog,
     locate_files,
@@ -123,7 +124,7 @@ def _open_suite(name: str, columns: Mapping[str, str] | None, marks: Mapping[str
         return read_syntaxgym_json(Path(name))
     matching_entries = find_entries(name)
     if matching_entries:
-        return _read_entries(name, matching_entries)
+        return _read_entries(name, _keep_available(name, matching_entries))
     parent_entries = [entry for entry in load_catalog() if name.startswith(f"{entry.id}/")]
     if parent_entries:
         # The longest one: "cola/targeted/x/y" is below the suite "cola/targeted/x", not below any shorter name.
@@ -175,12 +176,17 @@ def summarise_contents(suite: Suite) -> SuiteContents:
     )
 
 
-def load_contents(entry: CatalogEntry) -> SuiteContents:
-    """Return what the sentences of a suite of the catalog have, without reading its files.
+def load_contents(entry: CatalogEntry) -> SuiteContents | None:
+    """Return what the sentences of a suite of the catalog have, without reading its files; None if it is not known.
 
-    >>> load_contents(find_entries("blimp")[0]).first
+    What a data set of the Hub has is known of a copy on this machine only.
+
+    >>> contents = load_contents(find_entries("blimp")[0])
+    >>> contents.first if contents else None
     'Who should Derek hug after shocking Richard?'
     """
+    if entry.in_tables and not is_available(entry):
+        return None
     # The catalogs of other packages have no such file, and then the suite is read.
     known = None if is_plugin_suite(entry) else _load_known_contents().get(entry.id)
     return summarise_contents(load_suite(entry.id)) if known is None else known
@@ -252,10 +258,30 @@ def _is_in_home(path: Path) -> bool:
         return True
 
 
+def _keep_available(name: str, entries: Sequence[CatalogEntry]) -> Sequence[CatalogEntry]:
+    """Return the entries of a group of data sets of the Hub that are on this machine, if some are; say which are not.
+
+    Nobody wants a hundred languages downloaded who has put three of them into a folder.
+    """
+    if len(entries) < 2 or not all(entry.in_tables for entry in entries):
+        return entries
+    present = [entry for entry in entries if is_available(entry)]
+    if not 0 < len(present) < len(entries):
+        return entries
+    names = ", ".join(entry.id for entry in present[:10]) + (", …" if len(present) > 10 else "")
+    _log.warning(
+        "%s: %d of %d data sets are on this machine (%s), and the others are left out; to get them: "
+        "acceptability suites fetch %s",
+        *(name, len(present), len(entries), names, name),
+    )
+    return present
+
+
 def _read_entries(name: str, entries: Sequence[CatalogEntry]) -> Suite:
     """Return the suite of one entry, or of several together, from the cache if these files were read before."""
-    # Files of the package are few and small, and the readers of other packages may change without notice.
-    if any(not entry.folder or is_plugin_suite(entry) for entry in entries):
+    # Files of the package are few and small, and the readers of other packages may change without notice. Tables
+    # without hashes may have changed since they were read.
+    if any(not entry.folder or entry.in_tables or is_plugin_suite(entry) for entry in entries):
         return _parse_entries(name, entries)[0]
     place = SuiteCache("catalog", name)
     key = make_key(
