@@ -123,6 +123,7 @@ _BUILTIN: dict[str, dict[str, str]] = {
             "lp": "LP",
             "mean_lp": "MeanLP",
             "pen_lp": "PenLP",
+            "slln_lp": "SllnLP",
             "slor": "SLOR",
             "norm_lp_sub": "NormLPSub",
             "norm_lp_div": "NormLPDiv",
