@@ -315,7 +315,7 @@ def test_examples_in_notation_are_paired_checked_and_written_back(run: Run, tmp_
     kinds = [each["kind"] for each in json.loads(run("suites", "check", "pairs.jsonl", "--json").stdout)]
     assert "too few items" in kinds
     assert json.loads(run("evaluate", "ex.txt", "-m", "uniform", "-M", "PairAccuracy", "--json").stdout)[0]["n"] == 1
-    (tmp_path / "bad.txt").write_text("He [has left.\n")
+    (tmp_path / "bad.txt").write_text("He [has/*have left.\n")
     fails(run, "line 1, column 4: '[' is not closed", "suites", "show", "bad.txt")
     fails(run, "between 0.5 and 1", "suites", "check", "starter", "--effect", "2")
     fails(run, "marks are for a .txt file", "suites", "show", "items.csv", "--marks", "?=1")

@@ -35,7 +35,7 @@ from acceptability.stats.bootstrap import Bootstrap
 from acceptability.stats.sampling_units import parse_sampling_unit
 from acceptability.store.runs import RunInputs, RunRow, SavedRun, SuiteInput, save_run
 from acceptability.suites import load_suite
-from acceptability.suites.notation import read_marks
+from acceptability.suites.brackets import read_marks
 from acceptability.types import Suite
 
 SuiteArgument = Annotated[str, typer.Argument(help="A suite of the catalog, a file, or hf:OWNER/NAME.")]
@@ -102,7 +102,10 @@ SuiteColumnsOption = Annotated[
 ]
 MarksOption = Annotated[
     str | None,
-    typer.Option("--marks", help="For a .txt file of examples: the labels of judgement marks, such as ?=1,#=drop."),
+    typer.Option(
+        "--marks",
+        help="For a .txt file of examples: the labels of judgement marks, such as ?=1,#=drop; none if it has none.",
+    ),
 ]
 PartialOption = Annotated[
     bool,

@@ -24,6 +24,7 @@ import numpy as np
 from acceptability import registry
 from acceptability.errors import ReportError, SpecError, StoreError, SuiteError, suggest_name
 from acceptability.paths import home_folder
+from acceptability.suites.brackets import read_marks
 from acceptability.suites.catalog import (
     CatalogEntry,
     find_entries,
@@ -76,7 +77,7 @@ def load_suite(
     name: str,
     *,
     columns: Mapping[str, str] | None = None,
-    marks: Mapping[str, int | None] | None = None,
+    marks: Mapping[str, int | None] | str | None = None,
     unit: str | None = None,
 ) -> Suite:
     """Return a suite from the catalog, from a user's file, or from a data set of the Hub.
@@ -87,7 +88,8 @@ def load_suite(
     Args:
         name: A name in the catalog, the path of a file, or ``hf:OWNER/NAME``.
         columns: For a table, the names of its columns by their meaning: ``{"text": "Sentence"}``.
-        marks: For a .txt file of examples, the labels of marks where they differ from CoLA's: ``{"?": 1}``.
+        marks: For a .txt file of examples, the labels of marks where they differ from CoLA's: ``{"?": 1}``, or
+            ``"?=1,#=drop"``. ``"none"`` reads a file without marks, a sentence a line.
         unit: The sampling unit, see ``Suite``: a tag, ``paradigm/item`` for two levels, or ``row``. By default that of
             the catalog or of the file; a table that declares none has its tag ``set``, or else ``item``, if all of its
             sentences and contrasts have it, and otherwise single rows.
@@ -98,7 +100,7 @@ def load_suite(
     >>> load_suite("starter", unit="phenomenon")
     Suite('starter', 838 sentences, 383 contrasts, unit='phenomenon')
     """
-    suite = _open_suite(name, columns, marks)
+    suite = _open_suite(name, columns, read_marks(marks) if isinstance(marks, str) else marks)
     return suite if unit is None else replace(suite, unit=unit)
 
 
