@@ -43,7 +43,7 @@ class TestEverySuite:
         assert entry.licence
         assert all(len(sha) == 64 for sha in entry.files.values())
         assert set(entry.upstream) <= set(entry.files)
-        assert entry.language
+        assert re.fullmatch(r"[a-z]{2,3}(?:-[A-Za-z0-9]+)*", entry.language), "a code of BCP 47"
         if entry.in_tables:
             assert entry.source.startswith(("https://huggingface.co/datasets/", "https://github.com/"))
             assert not entry.files

@@ -116,6 +116,7 @@ def test_ewok_scores_each_target_in_both_contexts(write: Write) -> None:
     assert all(good.text == bad.text for good, bad in pairs)
     tags = suite.contrasts[0].tags
     assert (tags["template"], tags["domain"], tags["ConceptA"]) == ("toy-domain/7/2", "toy-domain", "wet")
+    assert "Domain" not in tags
 
 
 def test_columns_in_other_spellings(write: Write) -> None:

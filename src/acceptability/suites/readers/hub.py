@@ -113,8 +113,9 @@ def _cross_contexts(entry: CatalogEntry, rows: Iterable[_Row]) -> Suite:
         domain, meta, template = (_find_tag(tags, name) for name in _UNIT_COLUMNS["ewok"])
         for target, other in (("1", "2"), ("2", "1")):
             item = f"{entry.id}/{number}/target{target}"
+            # The tag domain, in lower case, is that of all copies, whose columns differ in spelling.
             shared = {
-                **tags,
+                **{column: value for column, value in tags.items() if _simplify(column) != "domain"},
                 "item": item,
                 "row": str(number),
                 "domain": domain,
