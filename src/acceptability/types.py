@@ -583,7 +583,8 @@ class Suite:
             for sentence in self.sentences[:_ROWS_SHOWN]
         ]
         more = len(self.sentences) - len(rows)
-        return format_html(rows, caption=repr(self), notes=[f"… {more} more sentences"] if more else [])
+        notes = [*self.notes, *([f"… {more} more sentences"] if more else [])]
+        return format_html(rows, caption=repr(self), notes=notes)
 
 
 def split_part_name(name: str) -> tuple[str, dict[str, str]]:

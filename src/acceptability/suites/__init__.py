@@ -105,8 +105,8 @@ def load_suite(
     """
     options = parse_table_options({**reading, "columns": columns or {}})
     suite = _open_suite(name, options, marks)
-    for note in suite.notes:
-        _log.info("%s: %s", name, note)
+    if suite.notes:
+        _log.info("%s: %s", name, "; ".join(suite.notes))
     return suite if unit is None else replace(suite, unit=unit)
 
 

@@ -218,10 +218,10 @@ class _ColumnFinder:
             return meaning if meaning in self.header else ""
         # A column that the user gave one meaning has no other.
         free = [column for column in self.header if column not in self.named.values()]
+        # The package's own name wins: its tables have tags of any name beside it.
+        if meaning in free and meaning != "text":
+            return meaning
         for group in _NAMES[meaning]:
-            # The package's own name wins: its tables have tags of any name beside it.
-            if group[0] in free and meaning not in TEXT_COLUMNS:
-                return group[0]
             matching = [column for column in free if normalise_name(column) in group]
             if meaning == "text" and len(matching) > 1:
                 matching = [column for column in matching if self._has_sentences(column)] or matching
@@ -391,7 +391,9 @@ def read_label_key(cell: object) -> str:
         return str(cell).casefold()
     if isinstance(cell, float) and cell.is_integer():
         return str(int(cell))
-    return "" if cell is None else str(cell).strip().casefold()
+    text = "" if cell is None else str(cell).strip().casefold()
+    # A column of 1 and 0 with gaps is one of floats in pandas.
+    return text[0] if re.fullmatch(r"[01]\.0+", text) else text
 
 
 @dataclass(frozen=True)

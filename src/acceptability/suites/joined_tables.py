@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 
 from acceptability.errors import SuiteError
 from acceptability.suites.headless import is_labelled_list
+from acceptability.suites.pairing import describe_pairing
 from acceptability.suites.table_files import TABLE_SUFFIXES, TableOptions, is_table_file
 from acceptability.suites.tables import parse_table
 from acceptability.text.containers import (
@@ -76,14 +77,18 @@ def _join_tables(title: str, files: Mapping[str, bytes], where: str, options: Ta
         short = PurePosixPath(drop_gzip_suffix(short_names[name])).with_suffix("").as_posix()
         if short in suites:
             raise SuiteError(f"{where} has two tables named {short!r}, with different endings: remove one")
-        suites[short] = parse_table(drop_gzip_suffix(PurePosixPath(name).name), content, place, options)
+        suite = parse_table(drop_gzip_suffix(PurePosixPath(name).name), content, place, options)
+        # How many contrasts were made is said once, of all tables.
+        suites[short] = replace(suite, notes=suite.notes[:-1]) if options.pair_by else suite
     if not suites:
         raise SuiteError(f"{where} has no tables; their names end in {', '.join(TABLE_SUFFIXES)}")
+    merged = _merge(title, suites, where)
     notes = [f"{len(suites)} tables, told apart by the tag {FILE_TAG!r}", *_count_notes(list(suites.values()))]
+    notes += [describe_pairing(merged, options.pair_by)] if options.pair_by else []
     if left_out:
         named = ", ".join(left_out[:_MAX_NAMED]) + (", …" if len(left_out) > _MAX_NAMED else "")
         notes.append(f"left out, since no table: {named}")
-    return replace(_merge(title, suites, where), notes=("; ".join(notes),))
+    return replace(merged, notes=tuple(notes))
 
 
 def _count_notes(suites: Sequence[Suite]) -> list[str]:

@@ -86,7 +86,7 @@ def parse_table_options(described: Mapping[str, Any]) -> TableOptions:
 
 
 @dataclass(frozen=True)
-class Table:
+class ParsedTable:
     """The rows of a table, and how they were recognised.
 
     Args:
@@ -97,6 +97,7 @@ class Table:
         separator: What separated its columns; empty if it is no text.
         row_word: What the number of a row counts.
         has_items: Whether the tag ``item`` was told from the order of the rows, so that they are contrasted.
+        is_typed: Whether people type such tables, so that a cell may hold a mark or a sign for nothing.
     """
 
     where: str
@@ -106,13 +107,14 @@ class Table:
     separator: str = ""
     row_word: str = "line"
     has_items: bool = False
+    is_typed: bool = False
 
     def cells(self, column: str) -> list[CellValue]:
         """Return the cells of a column."""
         return [row.get(column) for _, row in self.rows]
 
 
-def read_table_file(path: Path, options: TableOptions | None = None) -> Table:
+def read_table_file(path: Path, options: TableOptions | None = None) -> ParsedTable:
     """Return the table in a file, and log what was recognised."""
     options = options or TableOptions()
     table = parse_table_file(drop_gzip_suffix(path.name), read_unpacked(path), str(path), options)
@@ -127,7 +129,7 @@ def read_rows(path: Path) -> tuple[list[str], Iterable[tuple[int, TableRow]]]:
     return table.header, table.rows
 
 
-def _convert_decimals(table: Table) -> Table:
+def _convert_decimals(table: ParsedTable) -> ParsedTable:
     """Return a table whose numbers with decimal commas have points, if semicolons separate its columns."""
     # Elsewhere a comma between digits may as well be that of a list.
     columns = [name for name in table.header if table.separator == ";" and _has_decimal_commas(table.cells(name))]
@@ -146,7 +148,7 @@ def _has_decimal_commas(cells: Iterable[CellValue]) -> bool:
     return has_commas and all(parse_number(text.replace(",", ".")) is not None for text in texts)
 
 
-def parse_table_file(name: str, content: bytes, where: str, options: TableOptions) -> Table:
+def parse_table_file(name: str, content: bytes, where: str, options: TableOptions) -> ParsedTable:
     """Return the table in the content of a file.
 
     Args:
@@ -170,7 +172,7 @@ def parse_table_file(name: str, content: bytes, where: str, options: TableOption
     return head_table(grid, where + grid.place, options)
 
 
-def head_table(grid: Grid, where: str, options: TableOptions) -> Table:
+def head_table(grid: Grid, where: str, options: TableOptions) -> ParsedTable:
     """Return the table whose cells are known: under the names in its first row, or without a header."""
     first = [str(cell).strip() for cell in grid.rows[0][1]] if grid.rows else []
     has_items, remarks = False, tuple[str, ...]()
@@ -183,10 +185,10 @@ def head_table(grid: Grid, where: str, options: TableOptions) -> Table:
     else:
         headed = take_header(grid, where, is_usual_name)
         header, rows, remarks = headed.header, headed.rows, headed.remarks
-    return Table(where, header, rows, remarks, grid.separator, grid.row_word, has_items)
+    return ParsedTable(where, header, rows, remarks, grid.separator, grid.row_word, has_items, is_typed=True)
 
 
-def _read_json(content: bytes, where: str, options: TableOptions) -> Table:
+def _read_json(content: bytes, where: str, options: TableOptions) -> ParsedTable:
     """Return the table in a file of JSON: one object a line, or an array of objects."""
     text, encoding = decode_text(content, where, options.encoding)
     remarks = [f"encoding {encoding}"] if encoding and not options.encoding else []
@@ -195,7 +197,7 @@ def _read_json(content: bytes, where: str, options: TableOptions) -> Table:
     else:
         rows, row_word = list(_iter_json_lines(text, where)), "line"
     header = list(dict.fromkeys(name for _, row in rows for name in row))
-    return Table(where, header, rows, tuple(remarks), row_word=row_word)
+    return ParsedTable(where, header, rows, tuple(remarks), row_word=row_word)
 
 
 def _parse_array(text: str, where: str) -> list[tuple[int, TableRow]]:
@@ -231,7 +233,7 @@ _MAX_CELLS = 50_000_000
 _MAX_BYTES = 1 << 30
 
 
-def read_parquet(content: bytes, where: str) -> Table:
+def read_parquet(content: bytes, where: str) -> ParsedTable:
     """Return the table in a Parquet file."""
     try:
         from pyarrow import ArrowException, parquet
@@ -254,7 +256,7 @@ def read_parquet(content: bytes, where: str) -> Table:
     except (ArrowException, OSError, ValueError, OverflowError) as error:
         raise SuiteError(f"{where} cannot be read as a Parquet file: {first_error_line(error)}") from error
     numbered = [(number, _normalise_row(row, "")) for number, row in enumerate(rows, start=1)]
-    return Table(where, list(table.column_names), numbered, row_word="row")
+    return ParsedTable(where, list(table.column_names), numbered, row_word="row")
 
 
 def _check_bytes(table: Any) -> None:
@@ -270,7 +272,7 @@ def _check_bytes(table: Any) -> None:
         raise ValueError(f"its texts have {size:,} bytes; at most {_MAX_BYTES:,} are read")
 
 
-def load_hub_table(name: str) -> tuple[str, Table]:
+def load_hub_table(name: str) -> tuple[str, ParsedTable]:
     """Return a title (the last part of a data set's name), and the table in all splits of a data set.
 
     Args:
@@ -303,7 +305,7 @@ def load_hub_table(name: str) -> tuple[str, Table]:
     ]
     header = list(dict.fromkeys(column for row in rows[:1] for column in row))
     title = f"{Path(name_or_path).name}_{config}" if config and Path(name_or_path).is_dir() else Path(name_or_path).name
-    return title, Table(f"hf:{name}", header, list(enumerate(rows, start=1)), row_word="row")
+    return title, ParsedTable(f"hf:{name}", header, list(enumerate(rows, start=1)), row_word="row")
 
 
 def _parse_dataset_name(name: str) -> tuple[str, str | None, str | None]:

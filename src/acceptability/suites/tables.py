@@ -19,12 +19,13 @@ The remarks say in one line what was taken for what.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from acceptability.errors import SuiteError
+from acceptability.errors import SuiteError, shorten
 from acceptability.suites.column_names import (
     FIRST,
     ColumnMatch,
@@ -38,7 +39,7 @@ from acceptability.suites.column_names import (
 from acceptability.suites.pairing import describe_pairing, pair_within_items
 from acceptability.suites.table_files import (
     CellValue,
-    Table,
+    ParsedTable,
     TableOptions,
     TableRow,
     parse_table_file,
@@ -94,7 +95,7 @@ class _Declaration:
     derived_tags: tuple[str, ...] = ()
 
 
-def _pop_declaration(table: Table) -> _Declaration | None:
+def _pop_declaration(table: ParsedTable) -> _Declaration | None:
     """Remove the first row if it declares something about the whole suite, and return what it declares."""
     rows = table.rows
     if not rows or list(rows[0][1]) != [_DECLARATION]:
@@ -156,7 +157,7 @@ def _find_own_tags(suite: Suite, contrast: Contrast) -> dict[str, str]:
     return {name: value for name, value in contrast.tags.items() if shared.get(name) != value}
 
 
-def build_suite(name: str, table: Table, options: TableOptions) -> Suite:
+def build_suite(name: str, table: ParsedTable, options: TableOptions) -> Suite:
     """Return the suite in a table; its notes say how it was interpreted.
 
     Args:
@@ -177,14 +178,13 @@ def build_suite(name: str, table: Table, options: TableOptions) -> Suite:
             raise SuiteError(f"{builder.name_row(line)}: {error}") from error
         except RecursionError as error:
             raise SuiteError(f"{builder.name_row(line)}: the brackets are nested too deeply") from error
-    note = "; ".join([*table.remarks, *reader.describe()])
-    suite = replace(builder.build(), notes=(note,) if note else ())
+    suite = replace(builder.build(), notes=(*table.remarks, *reader.describe()))
     if table.has_items:
         suite = pair_within_items(suite, "item")
     if not options.pair_by:
         return suite
     paired = pair_within_items(suite, options.pair_by)
-    return replace(paired, notes=("; ".join([*suite.notes, describe_pairing(paired, options.pair_by)]),))
+    return replace(paired, notes=(*suite.notes, describe_pairing(paired, options.pair_by)))
 
 
 @dataclass
@@ -239,6 +239,7 @@ class _RowReader:
         choices: What the words in the column ``better`` mean.
         decimals: The decimal mark of each column of ratings.
         remarks: What else there is to say about the columns.
+        is_typed: Whether a cell may hold a judgement mark or a sign for nothing, which are no part of a sentence.
     """
 
     match: ColumnMatch
@@ -246,6 +247,7 @@ class _RowReader:
     choices: Mapping[str, str] = field(default_factory=dict)
     decimals: Mapping[str, str] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+    is_typed: bool = False
 
     def add_row(self, builder: _SuiteBuilder, row: TableRow, row_number: int, line: int) -> None:
         """Add the sentence or the pair in a row; a row without an id is identified by its number."""
@@ -260,6 +262,12 @@ class _RowReader:
             # A pair is an item of its own, unless the table has a column "item" that groups several.
             self._add_pair(builder, row, line, row_id, {"item": row_id} | tags)
 
+    def _read_text(self, cell: CellValue) -> str:
+        text = _parse_text(cell)
+        if self.is_typed:
+            _check_typed_text(text)
+        return text
+
     def _take(self, row: TableRow, meaning: str) -> CellValue:
         return row.get(self.match.column_of.get(meaning, ""))
 
@@ -269,7 +277,7 @@ class _RowReader:
         tags_cell = self._take(row, "tags")
         sentence = Sentence(
             row_id,
-            _parse_text(self._take(row, "text")),
+            self._read_text(self._take(row, "text")),
             label=self.labels.read(self._take(row, "label")) if self.labels else None,
             rating=self._read_rating(row, "rating"),
             regions=_parse_regions(self._take(row, "regions")),
@@ -300,10 +308,10 @@ class _RowReader:
             texts = cell if isinstance(cell, list) and name == "bad" else [cell]
             for number, text in enumerate(texts, start=1):
                 member = name if number == 1 else f"{name}_{number}"
-                yield member, _parse_text(text), self._read_rating(row, f"rating_{name}"), own
+                yield member, self._read_text(text), self._read_rating(row, f"rating_{name}"), own
         for number, column in enumerate(self.match.further_bad, start=2):
             if not _is_empty(row.get(column)):
-                yield f"bad_{number}", _parse_text(row.get(column)), None, own
+                yield f"bad_{number}", self._read_text(row.get(column)), None, own
 
     def _order_columns(self, row: TableRow) -> tuple[CellValue, CellValue]:
         """Return the better and the worse sentence of a row."""
@@ -334,7 +342,7 @@ class _RowReader:
 _RATING_MEANINGS = ("rating", "rating_good", "rating_bad")
 
 
-def _make_reader(table: Table, match: ColumnMatch, options: TableOptions) -> _RowReader:
+def _make_reader(table: ParsedTable, match: ColumnMatch, options: TableOptions) -> _RowReader:
     """Return what reads the rows, after looking at all cells of the columns of labels and ratings."""
     columns = match.column_of
     label = columns.get("label")
@@ -354,13 +362,13 @@ def _make_reader(table: Table, match: ColumnMatch, options: TableOptions) -> _Ro
         if meaning in _RATING_MEANINGS
     }
     if not _has_doubtful_id(table, match):
-        return _RowReader(match, labels, choices, decimals)
+        return _RowReader(match, labels, choices, decimals, is_typed=table.is_typed)
     remark = f"{columns['id']!r} is a tag and no id, since it repeats or is empty in some rows"
     without_id = {meaning: column for meaning, column in columns.items() if meaning != "id"}
-    return _RowReader(replace(match, column_of=without_id), labels, choices, decimals, (remark,))
+    return _RowReader(replace(match, column_of=without_id), labels, choices, decimals, (remark,), table.is_typed)
 
 
-def _has_doubtful_id(table: Table, match: ColumnMatch) -> bool:
+def _has_doubtful_id(table: ParsedTable, match: ColumnMatch) -> bool:
     """Tell whether the column of ids is only named like one, and has repeated or empty cells."""
     column = match.column_of.get("id", "id")
     # Under the package's own name, an id that repeats is an error.
@@ -384,6 +392,24 @@ def _parse_text(cell: CellValue) -> str:
     if cell is None or isinstance(cell, str):
         return cell or ""
     raise SuiteError(f"the text is {cell!r}; expected a sentence")
+
+
+# What programs write for a missing value or an error; spreadsheets make #NAME? of a sentence that begins with a dash.
+_NOTHING = re.compile(r"NA|N/A|NaN|nan|NULL|None|#N/A|#(?:NAME|REF|VALUE|NULL|DIV/0)[?!]")
+# What linguists put before a sentence. A dash or a hash may be a part of it.
+_JUDGEMENT_MARK = re.compile(r"(?:[*✓✔%]|\?{1,2})[*?]*\s?(?=\w)")
+
+
+def _check_typed_text(text: str) -> None:
+    """Raise an error for a cell that stands for nothing, and for one that begins with a judgement mark."""
+    if _NOTHING.fullmatch(text):
+        raise SuiteError(f"the sentence is {text!r}, which stands for none: write it, or remove the row")
+    if mark := _JUDGEMENT_MARK.match(text):
+        raise SuiteError(
+            f"{shorten(text)!r} begins with the mark {mark[0].strip()!r}, which would be scored as a part of the "
+            "sentence: move marks to a column 'judgement', or save the sentences as a .txt file of examples. If it is "
+            "no mark, save the table as .jsonl"
+        )
 
 
 def _parse_rating(cell: CellValue, decimal: str) -> float | None:

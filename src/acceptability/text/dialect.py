@@ -167,7 +167,7 @@ def _split_misquoted(text: str, where: str, layout: _Layout) -> tuple[list[GridR
         with suppress(SuiteError):
             rows = _split_rows(single, where, layout)
             if _have_one_width(rows):
-                return rows, f"{count} cells in doubled quotation marks"
+                return rows, f"{count} cell{'s' * (count > 1)} in doubled quotation marks"
     if layout.separator != "\t":
         return None
     rows = _split_rows(text, where, replace(layout, quoting=False))
@@ -344,9 +344,8 @@ def _name_columns(names: list[str], rows: Sequence[GridRow], where: str) -> tupl
     """Return the names of the columns that have one or have cells, and the positions of these columns."""
     named, kept = [], []
     for index, name in enumerate(names):
-        filled = (
-            [] if name else [cells[index] for _, cells in rows if len(cells) > index and not _is_blank(cells[index])]
-        )
+        column = () if name else (cells[index] for _, cells in rows if len(cells) > index)
+        filled = [cell for cell in column if not _is_blank(cell)]
         # Spreadsheets save empty columns to the right of a table too.
         if not name and not filled:
             continue
@@ -374,6 +373,9 @@ def _list_rows(
     is_plain = list(kept) == list(range(width))
     listed: list[tuple[int, Mapping[str, Cell]]] = []
     for number, cells in rows:
+        # Tables that were joined end to end.
+        if cells[0] == names[0] and list(cells) == list(names):
+            raise SuiteError(f"{where}, {grid.row_word} {number}: the header again. Remove this row")
         if len(cells) != width:
             cells = _fit_row(cells, width, f"{where}, {grid.row_word} {number}", grid)
         chosen = cells if is_plain else [cells[index] for index in kept]

@@ -103,9 +103,6 @@ def _decode_as(content: bytes, where: str, encoding: str) -> str:
             f"{where}, line {line}: byte {error.start} is not {encoding.removesuffix('-sig')}. Name the encoding that "
             "the file was saved in: --encoding cp1252"
         ) from error
-    # Some codecs (base64, zip) give no text at all.
-    if not isinstance(text, str):
-        raise SuiteError(f"{where}: {encoding!r} is no encoding of text")
     return text.removeprefix("\ufeff")
 
 

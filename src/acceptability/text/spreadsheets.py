@@ -46,7 +46,7 @@ def read_sheet(content: bytes, where: str, sheet: str = "") -> Grid:
     except (python_calamine.CalamineError, zipfile.BadZipFile, OSError, ValueError, EOFError) as error:
         raise SuiteError(f"{where} cannot be read as a spreadsheet: {first_error_line(error)}") from error
     if filled := _fill_merged(rows, merged):
-        remarks.append(f"{filled} merged cells filled")
+        remarks.append(f"{filled} cell{'s' * (filled > 1)} filled that a merged one covers")
     numbered: list[GridRow] = list(enumerate(rows, start=1))
     kept, empty = drop_empty_rows(numbered)
     # Empty rows above the table and below it are no part of it; only gaps are worth a remark.
