@@ -53,6 +53,7 @@ TABLE = "text,label\nCats sleep.,1\nCats sleeps.,0\n"
         ("spaced.csv", TABLE.replace(",", ", "), ""),
         ("quoted.csv", '"text","label"\n"Cats sleep.","1"\n"Cats sleeps.","0"\n', ""),
         ("true.csv", "text,label\nCats sleep.,TRUE\nCats sleeps.,FALSE\n", "false = 0, true = 1"),
+        ("broken_name.csv", '"x\ny",text,label\nq,Cats sleep.,1\nq,Cats sleeps.,0\n', ""),
         ("yes.csv", "Sentence,Grammatical?\nCats sleep.,yes\nCats sleeps.,no\n", "no = 0, yes = 1"),
         ("words.csv", "Sentence,Judgement\nCats sleep.,good\nCats sleeps.,bad\n", "bad = 0, good = 1"),
         ("stars.csv", "judgment;sentence\nOK;Cats sleep.\n*;Cats sleeps.\n", "* = 0, ok = 1"),

@@ -397,7 +397,7 @@ def _parse_text(cell: CellValue) -> str:
 # What programs write for a missing value or an error; spreadsheets make #NAME? of a sentence that begins with a dash.
 _NOTHING = re.compile(r"NA|N/A|NaN|nan|NULL|None|#N/A|#(?:NAME|REF|VALUE|NULL|DIV/0)[?!]")
 # What linguists put before a sentence. A dash or a hash may be a part of it.
-_JUDGEMENT_MARK = re.compile(r"(?:[*✓✔%]|\?{1,2})[*?]*\s?(?=\w)")
+_JUDGEMENT_MARK = re.compile(r"(?:[*✓✔]|\?{1,2})[*?]*\s?(?=\w)")
 
 
 def _check_typed_text(text: str) -> None:

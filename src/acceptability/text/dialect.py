@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from acceptability.errors import SpecError, SuiteError, shorten
 from acceptability.text.encodings import decode_text
@@ -189,7 +189,7 @@ def _find_separator(text: str, where: str, options: DialectOptions, usual: str, 
     lines = _list_first_lines(text)
     if not lines:
         return usual
-    candidates = [mark for mark in SEPARATORS if mark in lines[0]]
+    candidates = [mark for mark in SEPARATORS if mark in text and _has_cells(text, mark, options.quoting)]
     # Above the header there may be a title, which is a line without a separator.
     if not candidates:
         candidates = [mark for mark in SEPARATORS if _has_names(lines, mark, is_name)]
@@ -211,6 +211,15 @@ def _find_separator(text: str, where: str, options: DialectOptions, usual: str, 
         f"{where} may be separated by {names}: its first line is {shorten(lines[0])!r}. Say which: --separator comma, "
         "semicolon or tab"
     )
+
+
+def _has_cells(text: str, mark: str, quoting: bool) -> bool:
+    """Tell whether the first row, whose cells may have line breaks, has several cells."""
+    quotes = csv.QUOTE_MINIMAL if quoting else csv.QUOTE_NONE
+    with suppress(csv.Error):
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=mark, quoting=quotes)
+        return any(len(row) > 1 for row in islice(filter(None, reader), 1))
+    return False
 
 
 def _has_names(lines: Sequence[str], mark: str, is_name: Callable[[str], bool]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from datetime import date, time, timedelta
 from typing import Any
@@ -43,7 +44,10 @@ def read_sheet(content: bytes, where: str, sheet: str = "") -> Grid:
         opened = workbook.get_sheet_by_name(name)
         rows = [[_convert(cell) for cell in row] for row in opened.to_python(skip_empty_area=False)]
         merged = opened.merged_cell_ranges or []
-    except (python_calamine.CalamineError, zipfile.BadZipFile, OSError, ValueError, EOFError) as error:
+    # zipfile raises RuntimeError for a password or an unknown compression.
+    except (
+        python_calamine.CalamineError, zipfile.BadZipFile, zlib.error, OSError, ValueError, EOFError, RuntimeError
+    ) as error:  # fmt: skip
         raise SuiteError(f"{where} cannot be read as a spreadsheet: {first_error_line(error)}") from error
     if filled := _fill_merged(rows, merged):
         remarks.append(f"{filled} cell{'s' * (filled > 1)} filled that a merged one covers")
