@@ -402,7 +402,7 @@ def test_a_suite_of_the_catalog_is_kept_by_its_name(own_home: Path) -> None:
     assert files == {"run.json", "results.json", "results.csv", "units.json", "units.csv"}
     described = json.loads((own_home / "runs" / name / "run.json").read_text())["inputs"]["suites"]
     assert described == [
-        {"name": "starter", "signature": suite.signature, "columns": {}, "marks": {}, "file": None},
+        {"name": "starter", "signature": suite.signature, "columns": {}, "marks": {}, "reading": {}, "file": None},
     ]
 
 

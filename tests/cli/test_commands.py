@@ -376,7 +376,7 @@ class TestBadInput:
 
     def test_suite_files(self, run: Run, tmp_path: Path) -> None:
         cases = {
-            "missing.csv": ("sentences\nA b.\n", "has no column of sentences"),
+            "missing.csv": ("words\nA b.\n", "has no column of sentences"),
             "twice.csv": ("id,text\n1,A b.\n1,C d.\n", "the id '1' is already used in line 2"),
             "pair.jsonl": ('{"id": "a", "text": "A b.", "better_than": ["z"]}\n', "no sentence of that id"),
             "empty.csv": ("id,text\n7,\n", "sentence '7' is empty"),

@@ -75,7 +75,8 @@ def remark_on_suite(suite: Suite, measure: Measure, units: Units | None = None) 
 def _has_equal_members(by_id: Mapping[str, Sentence], pair: Contrast) -> bool:
     better, worse = by_id[pair.better], by_id[pair.worse]
     # Two regions of one sentence may be contrasted, of which each has a score of its own.
-    return better.text == worse.text and better.regions == worse.regions
+    same_context = better.tags.get("context") == worse.tags.get("context")
+    return better.text == worse.text and better.regions == worse.regions and same_context
 
 
 def remark_on_scores(scores: Scores) -> tuple[str, ...]:

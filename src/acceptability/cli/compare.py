@@ -25,13 +25,13 @@ from acceptability.api.comparison import (
 from acceptability.api.evaluation import resolve_measures
 from acceptability.api.linking import LINKS, SLLN_LINKS, LinkResampling, MorcelaFit, SllnFit, link
 from acceptability.cli.console import (
+    DEFAULT_READING,
     AddressOption,
     ByOption,
     Display,
     EngineOption,
     IntervalOption,
     JsonOption,
-    MarksOption,
     MeasuresOption,
     ModelsOption,
     OptionalModelsOption,
@@ -42,8 +42,7 @@ from acceptability.cli.console import (
     ResamplesOption,
     SeedOption,
     SuiteArgument,
-    SuiteColumnsOption,
-    UnitOption,
+    SuiteReading,
     WhereOption,
     complete_model_specs,
     load_cli_engine,
@@ -60,6 +59,7 @@ from acceptability.cli.console import (
     record_run,
     show_progress,
     with_display,
+    with_reading,
 )
 from acceptability.cli.report import ReportFileOption, check_report, write_run_report
 from acceptability.report.display_names import NumberFormat, name_group, name_measure
@@ -99,6 +99,7 @@ ScoreColumnsOption = Annotated[
 
 
 @with_display
+@with_reading
 def command(
     suite: SuiteArgument,
     model: OptionalModelsOption = None,
@@ -122,9 +123,7 @@ def command(
         Path | None,
         typer.Option("--differing", help="Write the contrasts that only one of two models gets right: .csv or .jsonl."),
     ] = None,
-    columns: SuiteColumnsOption = None,
-    marks: MarksOption = None,
-    unit: UnitOption = None,
+    reading: SuiteReading = DEFAULT_READING,
     engine: EngineOption = "local",
     address: AddressOption = None,
     report: ReportFileOption = None,
@@ -143,7 +142,7 @@ def command(
     SignificanceTest(bootstrap, draws)
     # Everything that can be wrong with the options is checked before the models run, which may take hours.
     tags = read_where(where)
-    whole = load_cli_suite(suite, columns, marks, unit)
+    whole = load_cli_suite(suite, reading)
     loaded = whole.filter(**tags)
     measures = resolve_measures(loaded, measure or (), by=by, bootstrap=bootstrap)
     if pairs:
@@ -164,13 +163,14 @@ def command(
         discordant_rows = collect_discordant_rows(loaded, measures, all_scores)
         write_spreadsheet(pairs, discordant_rows, header=DISCORDANT_COLUMNS)
         print_message(f"{len(discordant_rows)} contrasts that only one of the two models gets right: {pairs}")
-    inputs = RunInputs([make_suite_input(whole, suite, columns, marks)], model, sources.files, sources.columns)
+    inputs = RunInputs([make_suite_input(whole, suite, reading)], model, sources.files, sources.columns)
     signatures = [comparison.signature for comparison in comparisons]
     run = record_run("compare", rows, signatures, collect_compared_units(comparisons), inputs)
     write_run_report(report, run, [loaded])
 
 
 @with_display
+@with_reading
 def correlate_command(
     suite: SuiteArgument,
     model: OptionalModelsOption = None,
@@ -186,9 +186,7 @@ def correlate_command(
     kind: Annotated[str, typer.Option("--kind", help="pearson, spearman or kendall.")] = "pearson",
     resample_by: ResampleByOption = None,
     region: RegionOption = None,
-    columns: SuiteColumnsOption = None,
-    marks: MarksOption = None,
-    unit: UnitOption = None,
+    reading: SuiteReading = DEFAULT_READING,
     engine: EngineOption = "local",
     address: AddressOption = None,
     as_json: JsonOption = False,
@@ -198,7 +196,7 @@ def correlate_command(
     """Correlate the scores of models with human ratings and with each other."""
     model = complete_model_specs(model)
     tags = read_where(where)
-    whole = load_cli_suite(suite, columns, marks, unit)
+    whole = load_cli_suite(suite, reading)
     loaded = whole.filter(**tags)
     check_correlations(loaded, of, kind, resample_by)
     sources = ScoreSources(
@@ -220,7 +218,7 @@ def correlate_command(
         reasons = [f"{pair.first}, {pair.second}: {pair.reason}" for pair in correlations if pair.reason]
         print_notes([*reasons, *described, *correlations[0].notes])
         print_signatures([signature], display)
-    inputs = RunInputs([make_suite_input(whole, suite, columns, marks)], model, sources.files, sources.columns)
+    inputs = RunInputs([make_suite_input(whole, suite, reading)], model, sources.files, sources.columns)
     record_run("correlate", rows, [correlations[0].signature], inputs=inputs)
 
 
@@ -286,6 +284,7 @@ def _name_row(row: Comparison) -> str:
 
 
 @with_display
+@with_reading
 def link_command(
     suite: SuiteArgument,
     model: ModelsOption,
@@ -306,15 +305,14 @@ def link_command(
     resamples: ResamplesOption = 1000,
     draws: DrawsOption = 2000,
     seed: SeedOption = 0,
-    columns: SuiteColumnsOption = None,
-    unit: UnitOption = None,
+    reading: SuiteReading = DEFAULT_READING,
     as_json: JsonOption = False,
     *,
     display: Display,
 ) -> None:
     """Fit MORCELA or SLLN-LP to ratings, cross-validate it along with unfitted scores, and test it against one."""
     model = complete_model_specs(model)
-    loaded = load_cli_suite(suite, columns, unit=unit)
+    loaded = load_cli_suite(suite, reading)
     resampling = LinkResampling(make_bootstrap(resamples, None, seed), draws)
     with show_progress() as progress:
         # The two kinds of fits have the same interface, and differ in their constants and baselines.
@@ -328,7 +326,7 @@ def link_command(
         _print_fits(fits, fit, folds, display)
     # The table of unigrams is a file, unless it is one of wordfreq's.
     files = [Path(unigrams)] if unigrams and Path(unigrams).is_file() else []
-    inputs = RunInputs([make_suite_input(loaded, suite, columns)], model, files)
+    inputs = RunInputs([make_suite_input(loaded, suite, reading)], model, files)
     record_run("link", rows, [one.signature for one in fits.values()], inputs=inputs)
 
 

@@ -10,15 +10,15 @@ import typer
 
 from acceptability.api.review import detect_language, review
 from acceptability.cli.console import (
+    DEFAULT_READING,
     JsonOption,
-    MarksOption,
-    SuiteColumnsOption,
-    UnitOption,
+    SuiteReading,
     load_cli_suite,
     print_json,
     print_line,
     print_message,
     print_rows,
+    with_reading,
 )
 from acceptability.errors import SpecError, SuiteError
 from acceptability.stats.sampling_units import describe_suite_unit
@@ -96,18 +96,17 @@ def _fold(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 @app.command()
+@with_reading
 def show(
     name: NameArgument,
-    columns: SuiteColumnsOption = None,
-    marks: MarksOption = None,
-    unit: UnitOption = None,
+    reading: SuiteReading = DEFAULT_READING,
     as_json: JsonOption = False,
 ) -> None:
     """Show the metadata of a suite: source, licence, quirks, tags, regions, and its first sentence."""
     descriptions = [_describe_entry(entry) for entry in find_entries(name)]
     if not descriptions:
         # Not in the catalog: a file, or part of a suite.
-        descriptions = [_describe_file(name, load_cli_suite(name, columns, marks, unit))]
+        descriptions = [_describe_file(name, load_cli_suite(name, reading))]
     if as_json:
         print_json(descriptions)
         return
@@ -158,33 +157,32 @@ def verify(
 
 
 @app.command()
+@with_reading
 def export(
     name: NameArgument,
     out: OutOption,
-    columns: SuiteColumnsOption = None,
-    marks: MarksOption = None,
-    unit: UnitOption = None,
+    reading: SuiteReading = DEFAULT_READING,
     as_json: JsonOption = False,
 ) -> None:
     """Write a suite to a file: JSONL, one sentence a line, or .txt in the notation of linguists."""
-    _export_suite(load_cli_suite(name, columns, marks, unit), out, as_json)
+    _export_suite(load_cli_suite(name, reading), out, as_json)
 
 
 @app.command()
+@with_reading
 def pair(
     name: NameArgument,
     out: OutOption,
     by: Annotated[str, typer.Option("--by", help="The tag whose values are the items.")] = "item",
-    columns: SuiteColumnsOption = None,
-    marks: MarksOption = None,
-    unit: UnitOption = None,
+    reading: SuiteReading = DEFAULT_READING,
     as_json: JsonOption = False,
 ) -> None:
     """Add contrasts to a suite: every acceptable sentence of an item against every unacceptable one."""
-    _export_suite(pair_within_items(load_cli_suite(name, columns, marks, unit), by), out, as_json)
+    _export_suite(pair_within_items(load_cli_suite(name, reading), by), out, as_json)
 
 
 @app.command()
+@with_reading
 def check(
     name: NameArgument,
     effect: Annotated[
@@ -193,15 +191,13 @@ def check(
     language: Annotated[
         str, typer.Option("--language", help="The language of the word frequencies. Default: that of the suite.")
     ] = "",
-    columns: SuiteColumnsOption = None,
-    marks: MarksOption = None,
-    unit: UnitOption = None,
+    reading: SuiteReading = DEFAULT_READING,
     as_json: JsonOption = False,
 ) -> None:
     """Check a suite for problems: duplicates, contradictions, imbalances, too few contrasts."""
     if not 0.5 < effect < 1:
         raise SpecError(f"--effect is {effect}; expected a pair accuracy between 0.5 and 1")
-    suite = load_cli_suite(name, columns, marks, unit)
+    suite = load_cli_suite(name, reading)
     findings = review(suite, effect=effect, language=language or detect_language(suite, name))
     if as_json:
         print_json(

@@ -13,13 +13,11 @@ looked for in the folder of the suite, which may be a clone of the data set, and
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
 import logging
 import tomllib
 import zipfile
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -29,6 +27,7 @@ from typing import Any
 
 from acceptability.errors import SuiteError, UnknownName, first_error_line
 from acceptability.paths import home_folder, local_data_folder
+from acceptability.text.containers import MAX_BYTES, unpack_gzip
 from acceptability.text.io import read_content
 
 
@@ -150,7 +149,7 @@ def unknown_suite_error(name: str) -> UnknownName:
     known = [entry.id for entry in load_catalog()]
     hint = (
         f"`acceptability suites` lists all {len(known)}; "
-        "a file of your own has to end in .csv, .tsv, .jsonl, .parquet, .txt, or .json for SyntaxGym's format."
+        "a file of your own ends in .csv, .tsv, .xlsx, .ods, .json, .jsonl, .parquet, .txt, .zip or .tar.gz."
     )
     return UnknownName("suite", name, known, hint=hint)
 
@@ -175,8 +174,6 @@ def _build_entry(group: Mapping[str, Any], suite: Mapping[str, Any]) -> CatalogE
 
 
 _log = logging.getLogger(__name__)
-# A compressed file of a few kilobytes can expand to terabytes. The largest suite has far less than a gibibyte.
-_MAX_BYTES = 1 << 30
 # Per read of the connection, not for the whole download, so slow connections are fine.
 _TIMEOUT_SECONDS = 60
 
@@ -308,13 +305,13 @@ def _describe_place(entry: CatalogEntry) -> str:
 def _download_tables(entry: CatalogEntry) -> Path:
     """Download the rows of a data set of the Hub into the cache, and return the file that they are kept in."""
     # Imported here: only these suites need the module, which imports this one's room.
-    from acceptability.suites.tables import load_hub_rows
+    from acceptability.suites.table_files import load_hub_table
 
     if not entry.hub:
         raise SuiteError(f"suite {entry.id!r}: {_describe_place(entry)}")
     name = ":".join(filter(None, (entry.hub, entry.config))) + (f"@{entry.revision}" if entry.revision else "")
     try:
-        _, _, rows = load_hub_rows(name)
+        rows = load_hub_table(name)[1].rows
     except SuiteError as error:
         raise SuiteError(
             f"suite {entry.id!r}: {error}. Check the connection; accept the terms at {entry.source} and log in with "
@@ -337,23 +334,17 @@ def _cache_folder(entry: CatalogEntry) -> Path:
 def _read_checked(entry: CatalogEntry, path: str, location: Path) -> bytes:
     """Return the content of a file; raise an error if it is not that of the catalog."""
     try:
-        content = _read_gzip(location) if location.suffix == ".gz" else location.read_bytes()
-    except (OSError, EOFError, zlib.error) as error:
+        content = location.read_bytes()
+        content = unpack_gzip(content, str(location)) if location.suffix == ".gz" else content
+    except SuiteError as error:
+        raise SuiteError(f"suite {entry.id!r}: {error}") from error
+    except OSError as error:
         raise SuiteError(f"suite {entry.id!r}: {location} cannot be read: {error}") from error
     if hashlib.sha256(content).hexdigest() != entry.files[path]:
         raise SuiteError(
             f"suite {entry.id!r}: {location} is not the published file (its sha256 differs from the catalog's). "
             "Restore it, or delete it and run: acceptability suites fetch " + entry.id
         )
-    return content
-
-
-def _read_gzip(location: Path) -> bytes:
-    """Return the decompressed content of a file; raise an error before an excessive one fills the memory."""
-    with gzip.open(location) as opened:
-        content = opened.read(_MAX_BYTES + 1)
-    if len(content) > _MAX_BYTES:
-        raise OSError(f"it expands to more than {_MAX_BYTES:,} bytes, which no suite has")
     return content
 
 
@@ -403,6 +394,6 @@ def _read_zip_member(archive: Path, member: str) -> bytes:
         if len(matching_files) != 1:
             raise ValueError(f"{archive.name} has {len(matching_files)} files named {member!r}; expected one")
         # The size in the archive's directory may be a lie, but then zipfile reads no more than it.
-        if matching_files[0].file_size > _MAX_BYTES:
+        if matching_files[0].file_size > MAX_BYTES:
             raise ValueError(f"{member!r} in {archive.name} is larger than any suite")
         return opened.read(matching_files[0])

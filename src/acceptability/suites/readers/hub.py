@@ -23,7 +23,7 @@ from pathlib import Path, PurePosixPath
 from acceptability.errors import SuiteError
 from acceptability.suites import MinimalPair, build_pair_suite, make_pair
 from acceptability.suites.catalog import CatalogEntry
-from acceptability.suites.tables import parse_rows
+from acceptability.suites.table_files import TableOptions, parse_table_file
 from acceptability.types import Contrast, Sentence, Suite, Tags
 
 _log = logging.getLogger(__name__)
@@ -63,7 +63,7 @@ def _number_rows(entry: CatalogEntry, files: Mapping[str, bytes], name: str) -> 
     texts, needed, number = _TEXT_COLUMNS[name], _UNIT_COLUMNS.get(name, ()), 0
     for path, content in files.items():
         where = f"{entry.folder}/{path}"
-        for line, row in parse_rows(Path(path), content)[1]:
+        for line, row in parse_table_file(Path(path).name, content, where, TableOptions()).rows:
             cells = {_simplify(column): (column, cell) for column, cell in row.items()}
             lacking = [column for column in (*texts, *needed) if _read_cell(cells, column) is None]
             if lacking:
