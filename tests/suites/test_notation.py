@@ -453,6 +453,11 @@ def test_an_example_over_several_lines(tmp_path: Path, caplog) -> None:
     assert "line 4: read as the rest of line 3" in caplog.text
 
 
+def test_a_sentence_at_the_margin_with_a_capital_begins_anew(tmp_path: Path) -> None:
+    suite = read(tmp_path, "(13) *Dogs barks\nCats sleep\n")
+    assert [sentence.text for sentence in suite.sentences] == ["Dogs barks", "Cats sleep"]
+
+
 def test_sentences_without_full_stops_and_numbers_are_not_joined(tmp_path: Path) -> None:
     suite = read(tmp_path, "betsy buttered the toast\n  *betsy buttered at the toast\n  the dog barks\n")
     assert [sentence.text for sentence in suite.sentences] == [
