@@ -38,6 +38,7 @@ from acceptability.stats.bootstrap import Bootstrap
 from acceptability.store.runs import list_saved_runs, save_run
 from acceptability.suites import catalog, load_catalog, load_suite
 from acceptability.suites.notation import read_notation
+from acceptability.text import containers
 from acceptability.text.io import escape_formulas, write_rows
 from acceptability.train import corpus
 from acceptability.train.classifiers.intermediate import read_intermediate_task
@@ -172,7 +173,7 @@ def test_a_small_archive_does_not_fill_the_memory(tmp_path: Path, monkeypatch: p
     (tmp_path / "bomb").mkdir()
     (tmp_path / "bomb" / "a.csv.gz").write_bytes(gzip.compress(b"\0" * 2_000_000))
     monkeypatch.setenv("ACCEPTABILITY_DATA", str(tmp_path))
-    monkeypatch.setattr(catalog, "_MAX_BYTES", 1_000_000)
+    monkeypatch.setattr(containers, "MAX_BYTES", 1_000_000)
     refused(catalog.read_contents, entry, match="more than 1,000,000 bytes")
 
 
@@ -181,7 +182,7 @@ def test_a_member_that_lies_about_its_size_is_refused(tmp_path: Path, monkeypatc
         archive.writestr("../../a.csv", b"x" * 2_000_000)
     assert len(catalog._read_zip_member(tmp_path / "a.zip", "a.csv")) == 2_000_000
     assert list(tmp_path.rglob("*.csv")) == []
-    monkeypatch.setattr(catalog, "_MAX_BYTES", 1_000_000)
+    monkeypatch.setattr(catalog, "MAX_BYTES", 1_000_000)
     with pytest.raises(ValueError, match="larger than any suite"):
         catalog._read_zip_member(tmp_path / "a.zip", "a.csv")
 

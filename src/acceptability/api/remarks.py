@@ -75,7 +75,11 @@ def _count_equal_members(suite: Suite) -> int:
     texts = list(suite.texts)
     same = [pair for pair in suite.pairs.tolist() if texts[pair[0]] == texts[pair[1]]]
     # Two regions of one sentence may be contrasted, of which each has a score of its own.
-    return sum(suite.sentences[better].regions == suite.sentences[worse].regions for better, worse in same)
+    sentences = ((suite.sentences[better], suite.sentences[worse]) for better, worse in same)
+    return sum(
+        better.regions == worse.regions and better.tags.get("context") == worse.tags.get("context")
+        for better, worse in sentences
+    )
 
 
 def remark_on_scores(scores: Scores) -> tuple[str, ...]:

@@ -76,8 +76,7 @@ _PANELS: dict[str, dict[str, tuple[str, str]]] = {
             "acceptability regress latest --formula 'correct ~ model + (1 | item)' --family binomial",
         ),
         "link": (
-            "Fit MORCELA to ratings, cross-validate it along with SLOR and the "
-            "log-probability, and test it against SLOR.",
+            "Fit MORCELA or SLLN-LP to ratings, cross-validate it along with unfitted scores, and test it against one.",
             "acceptability link lau/bnc -m trigram --unigrams wordfreq:en",
         ),
     },

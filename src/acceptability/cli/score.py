@@ -12,16 +12,16 @@ import typer
 
 from acceptability.api.scoring import PrecisionDifference, compare_precisions, score_rows
 from acceptability.cli.console import (
+    DEFAULT_READING,
     AddressOption,
     DtypeOption,
     EngineOption,
     JsonOption,
-    MarksOption,
     ModelOption,
     RegionOption,
     SignaturesOption,
     SuiteArgument,
-    SuiteColumnsOption,
+    SuiteReading,
     load_cli_engine,
     load_cli_suite,
     make_suite_input,
@@ -32,6 +32,7 @@ from acceptability.cli.console import (
     record_run,
     show_progress,
     take_former_model,
+    with_reading_options,
 )
 from acceptability.errors import ReportError, SpecError
 from acceptability.models import set_spec_dtype
@@ -42,6 +43,7 @@ from acceptability.text.io import check_writable, write_table
 _SUFFIXES = (".csv", ".tsv", ".jsonl")
 
 
+@with_reading_options(without=("unit",))
 def command(
     suite: SuiteArgument,
     former_model: Annotated[str | None, typer.Argument(metavar="MODEL", hidden=True)] = None,
@@ -63,8 +65,7 @@ def command(
     ] = False,
     engine: EngineOption = "local",
     address: AddressOption = None,
-    columns: SuiteColumnsOption = None,
-    marks: MarksOption = None,
+    reading: SuiteReading = DEFAULT_READING,
     signatures: SignaturesOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -88,7 +89,7 @@ def command(
     if precisions and dtype:
         raise SpecError("--precisions compares all precisions: omit --dtype")
     model = set_spec_dtype(model, dtype) if dtype else model
-    runner, loaded = load_cli_engine(engine, address), load_cli_suite(suite, columns, marks)
+    runner, loaded = load_cli_engine(engine, address), load_cli_suite(suite, reading)
     per = parts[0] if parts else "sentence"
     with show_progress() as progress:
         scores = score_rows(loaded, model, reduce, per=per, region=region, engine=runner, progress=progress)
@@ -102,7 +103,7 @@ def command(
             differences = compare_precisions(loaded, model, reduce, progress=progress)
         for difference in differences:
             print_message(_describe_difference(difference))
-    inputs = RunInputs([make_suite_input(loaded, suite, columns, marks)], [model])
+    inputs = RunInputs([make_suite_input(loaded, suite, reading)], [model])
     record_run("score", scores.rows, [scores.signature], inputs=inputs)
 
 

@@ -10,7 +10,7 @@ from acceptability.errors import StoreError
 from acceptability.models.files import hash_file
 from acceptability.store.runs import find_run
 from acceptability.store.unit_rows import find_units_file, read_unit_rows
-from acceptability.suites.tables import is_table_file, read_rows
+from acceptability.suites.table_files import is_table_file, read_rows
 from acceptability.text.io import parse_number
 
 # The columns that say which of a run's results a row belongs to: rows of two measures, say, are no single table.

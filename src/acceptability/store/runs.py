@@ -47,6 +47,7 @@ class SuiteInput:
     name: str
     columns: Mapping[str, str] = field(default_factory=dict)
     marks: Mapping[str, int | None] = field(default_factory=dict)
+    reading: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -252,6 +253,7 @@ def _describe_inputs(inputs: RunInputs, own_suites: Mapping[str, Suite]) -> dict
             "signature": signature,
             "columns": dict(given.columns),
             "marks": dict(given.marks),
+            "reading": dict(given.reading),
             "file": file_of.get(id(given.suite)),
         }
         for given, signature in zip(inputs.suites, signatures, strict=True)
