@@ -231,7 +231,7 @@ class Causal(Model):
         # is therefore needed there too, except behind the last token, where nothing is predicted.
         names, opening, unknown_token = (
             self.files.token_names,
-            self._word_opening_ids,
+            self.word_opening_ids,
             self.files.tokenizer.unk_token,
         )
         rows = [
@@ -253,7 +253,7 @@ class Causal(Model):
         return collect_shifted
 
     @locked_cached_property
-    def _word_opening_ids(self) -> NDArray[np.int64]:
+    def word_opening_ids(self) -> NDArray[np.int64]:
         """The ids of the tokens that can follow a complete word: those that begin with a space, and the end token."""
         opening = [index for index, name in enumerate(self.files.token_names) if name.startswith(_SPACE_PREFIXES)]
         if not opening:
@@ -263,6 +263,12 @@ class Causal(Model):
     def run(self, batch: Sequence[CausalEncoding]) -> Sequence[TokenScores]:
         """Return the scores of each query, from one forward pass."""
         return self.begin(batch)()
+
+    def as_predictor(self, top: int) -> Model:
+        """Return the variant that also predicts: the distribution before each token, and after it."""
+        from acceptability.models.predictions.causal_predictor import CausalPredictor
+
+        return CausalPredictor(self, top)
 
 
 @dataclass(frozen=True, slots=True)
