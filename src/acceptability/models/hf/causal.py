@@ -20,6 +20,7 @@ that follows it, as in the tokens themselves.
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -42,6 +43,7 @@ from acceptability.models.hf.loading import (
     to_query_span,
     validate_dtype,
 )
+from acceptability.models.windows import TokenSlice, check_stride, list_window_starts, make_windowed
 from acceptability.outputs import UNKNOWN, TokenColumns
 from acceptability.protocols import Model
 from acceptability.specs import format_spec
@@ -174,12 +176,44 @@ class Causal(Model):
 
     def encode(self, queries: Sequence[Query]) -> list[CausalEncoding]:
         """Return the queries as token ids, tokenized in one call."""
+        return self._encode_queries(queries, self.files.max_length)
+
+    def encode_long(self, queries: Sequence[Query]) -> list[CausalEncoding]:
+        """Return the queries as token ids, also those that are longer than the model's window."""
+        return self._encode_queries(queries, sys.maxsize)
+
+    @property
+    def max_length(self) -> int:
+        """The maximal number of tokens that the network reads."""
+        return self.files.max_length
+
+    def split_windows(self, encoding: CausalEncoding, stride: int) -> list[CausalEncoding]:
+        """Return the windows of an encoded query, in each of which other tokens are scored."""
+        first, capacity = encoding.prefix_length, self.max_length - encoding.prefix_length
+        check_stride(stride, capacity, self.files.name)
+        ids, text_ids, spans = encoding.ids[first:], encoding.encoding.ids, encoding.encoding.offsets
+        windows, begin, wanted = [], 0, np.asarray(encoding.scored) - first
+        for start in list_window_starts(len(ids), capacity, stride):
+            end = start + capacity
+            # The last token of a window shows whether the word before it ends there, and is scored in the next one.
+            stop = end if end >= len(ids) else end - 1
+            scored = wanted[(wanted >= begin) & (wanted < stop)] - start + first
+            part = TokenSlice(text_ids[start:end], spans[start:end])
+            begin = max(begin, stop)
+            if len(scored):
+                window_ids = [*encoding.ids[:first], *ids[start:end]]
+                windows.append(
+                    CausalEncoding(encoding.query, window_ids, scored.tolist(), first, encoding.lead_chars, part)
+                )
+        return windows
+
+    def _encode_queries(self, queries: Sequence[Query], max_length: int) -> list[CausalEncoding]:
         lead = " " if self.preset == "lm-eval" else ""
         texts = [query.full_text if query.context else lead + query.full_text for query in queries]
         encodings = self.files.tokenize(texts, add_special_tokens=self.preset == "minicons")
         if self.start == "auto" and self.bos is None and not self.preset:
             _log.warning("%s has no start token: first tokens are not scored; bos='TOKEN' names one", self.files.name)
-        frame = TextFrame(self.bos_ids, self._eos_ids, len(lead), self.eos, self.files.max_length)
+        frame = TextFrame(self.bos_ids, self._eos_ids, len(lead), self.eos, max_length)
         unknown = self.files.tokenizer.unk_token_id
         return [
             _encode_query(index, query, encoding, frame, unknown)
@@ -369,18 +403,24 @@ def open_model(
     eos: bool = False,
     preset: str | None = None,
     spaces: str = "leading",
+    stride: int | None = None,
     dtype: str = "float32",
     device: str = "auto",
     adapter: str | None = None,
     allow_pickle: bool = False,
     trust_remote_code: bool = False,
-) -> Causal:
-    """Return the causal model at a location. The options are those of ``Causal`` and of ``find_checkpoint``."""
+) -> Model:
+    """Return the causal model at a location. The options are those of ``Causal`` and of ``find_checkpoint``.
+
+    Args:
+        stride: Read texts that are longer than the model's window in overlapping windows, each of which begins this
+            many tokens after the one before; None to refuse such texts.
+    """
     validate_framing(bos, eos, preset, spaces)
     files = find_checkpoint(
         "causal", location, adapter=adapter, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code
     )
-    return Causal(files, bos, eos, validate_dtype(dtype), device, preset, spaces)
+    return make_windowed(Causal(files, bos, eos, validate_dtype(dtype), device, preset, spaces), stride)
 
 
 def validate_framing(bos: object, eos: object, preset: object, spaces: object) -> None:
