@@ -29,6 +29,11 @@ class NextTokenModel(Protocol):
         ...
 
     @property
+    def fills_mask(self) -> bool:
+        """Whether it predicts the token at a mask within the text, and not the one after it."""
+        ...
+
+    @property
     def end_ids(self) -> frozenset[int]:
         """The tokens that end a text."""
         ...

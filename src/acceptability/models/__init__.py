@@ -43,6 +43,7 @@ __all__ = [
     "load_model",
     "make_predictor",
     "set_spec_dtype",
+    "set_spec_options",
     "split_signed_location",
 ]
 
@@ -197,6 +198,24 @@ def set_spec_dtype(name: str, dtype: str) -> str:
     if options.get("dtype", dtype) != dtype:
         raise SpecError(f"{name} has dtype={options['dtype']!r}, and {dtype!r} was requested too: remove one of them")
     return format_spec(f"{kind}:{location}", options | {"dtype": dtype})
+
+
+def set_spec_options(name: str, **options: object) -> str:
+    """Return the spec of a model with further options; those that are None are left out.
+
+    >>> set_spec_options("causal:gpt2(bos=None)", stride=512, spaces=None)
+    'causal:gpt2(bos=None, stride=512)'
+    """
+    chosen = {option: value for option, value in options.items() if value is not None}
+    if not chosen:
+        return name
+    kind, location, given = parse_model_spec(expand_named_model(name))
+    for option, value in chosen.items():
+        if option not in signature(registry.find("model", kind)).parameters:
+            raise SpecError(f"{name}: a model of the kind {kind!r} has no option {option}; leave out --{option}")
+        if given.get(option, value) != value:
+            raise SpecError(f"{name} has {option}={given[option]!r}, and {value!r} was requested too: remove one")
+    return format_spec(f"{kind}:{location}" if location else kind, given | chosen)
 
 
 _DEFAULT_MODELS = ("mini-causal", "trigram")

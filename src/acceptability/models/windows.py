@@ -1,4 +1,4 @@
-"""Texts that are longer than a model's window, in overlapping windows: the option ``stride`` of causal and masked models.
+"""Overlapping windows over texts that are longer than a model reads: the option ``stride`` of causal and masked models.
 
 A window begins ``stride`` tokens after the one before it, and has the model's start token (and, of a masked model, its
 other special tokens) around it. Each token is scored in one window. In a causal model that is the first that has the
@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from acceptability.errors import ModelError, QueryError
-from acceptability.protocols import Model
+from acceptability.protocols import Model, NextTokenModel
 from acceptability.specs import format_spec, parse_model_spec
 from acceptability.types import Query, Span, TokenPredictions, TokenScores
 
@@ -112,6 +112,12 @@ class Windowed(Model):
     def as_predictor(self, top: int) -> Model | None:
         """Return the variant that also predicts, in the same windows."""
         return replace(self, model=self.model.as_predictor(top))
+
+    @property
+    def next_tokens(self) -> NextTokenModel | None:
+        """The distribution over the token after a text, which is that of the model."""
+        found: NextTokenModel | None = self.splitter.next_tokens
+        return found
 
     def encode(self, queries: Sequence[Query]) -> list[WindowedEncoding]:
         """Return the queries, cut into windows where they are too long for the model."""

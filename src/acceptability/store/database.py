@@ -22,9 +22,9 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from itertools import chain
 from typing import Any, BinaryIO, TypeVar
 
 import numpy as np

@@ -45,7 +45,7 @@ from acceptability.models.hf.loading import (
 )
 from acceptability.models.windows import TokenSlice, check_stride, list_window_starts, make_windowed
 from acceptability.outputs import UNKNOWN, TokenColumns
-from acceptability.protocols import Model
+from acceptability.protocols import Model, NextTokenModel
 from acceptability.specs import format_spec
 from acceptability.types import Query, Span, TokenScores
 
@@ -303,6 +303,13 @@ class Causal(Model):
         from acceptability.models.predictions.causal_predictor import CausalPredictor
 
         return CausalPredictor(self, top)
+
+    @property
+    def next_tokens(self) -> NextTokenModel:
+        """The distribution over the token after a text."""
+        from acceptability.models.predictions.causal_predictor import FollowingTokens
+
+        return FollowingTokens(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ from acceptability.models.hf.loading import (
     validate_dtype,
 )
 from acceptability.models.windows import TokenSlice, check_stride, list_window_starts, make_windowed
-from acceptability.protocols import Model
+from acceptability.protocols import Model, NextTokenModel
 from acceptability.specs import format_spec
 from acceptability.types import Query, TokenScores
 
@@ -205,6 +205,19 @@ class Masked(Model):
         """Return the scores of each query."""
         return self.begin(batch)()
 
+    def as_predictor(self, top: int) -> Model:
+        """Return the variant that also predicts: the distribution at each masked token."""
+        from acceptability.models.predictions.masked_predictor import MaskedPredictor
+
+        return MaskedPredictor(self, top)
+
+    @property
+    def next_tokens(self) -> NextTokenModel:
+        """The distribution over the token at the mask of a text."""
+        from acceptability.models.predictions.masked_predictor import MaskedTokens
+
+        return MaskedTokens(self)
+
     def _count_copies_per_pass(self, length: int) -> int:
         """Return the number of copies of a length in one forward pass."""
         # One long text has as many copies as tokens, and may exceed the budget by itself: it takes several passes.
@@ -253,9 +266,7 @@ def _encode_query(
     return MaskedEncoding(query, ids, scored, ends, not is_whole, encoding)
 
 
-def _cut_window(
-    encoding: MaskedEncoding, chosen: Sequence[int], bounds: tuple[int, int, int, int]
-) -> MaskedEncoding:
+def _cut_window(encoding: MaskedEncoding, chosen: Sequence[int], bounds: tuple[int, int, int, int]) -> MaskedEncoding:
     """Return a window of an encoded query, between the special tokens of the whole.
 
     Args:

@@ -190,6 +190,10 @@ class TokenTexts:
         """Return whether a token stands for no text: a special one, or an id without a token."""
         return token_id in self._special or token_id >= len(self._names) or not self._names[token_id]
 
+    def list_all(self, size: int) -> list[str]:
+        """Return all tokens of a vocabulary; empty for those that stand for no text."""
+        return ["" if self.is_special(token_id) else self(token_id) for token_id in range(size)]
+
     def _decode(self, token_id: int) -> str:
         if self.is_special(token_id):
             return self._names[token_id] if token_id < len(self._names) else ""

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from acceptability.errors import ModelError
 from acceptability.models.hf.causal_forward import CausalForwardPath, TrieCausalPath, compute_trie_states
 from acceptability.models.hf.loading import convert_out_of_memory
 from acceptability.models.kernels.head import apply_head, to_device
@@ -27,7 +28,7 @@ from acceptability.models.predictions.statistics import summarise_requests
 from acceptability.types import TokenPredictions
 
 if TYPE_CHECKING:
-    from acceptability.models.hf.causal import CausalEncoding
+    from acceptability.models.hf.causal import Causal, CausalEncoding
 
 
 class CausalPredictor(Predictor):
@@ -102,9 +103,7 @@ def _list_requests(batch: Sequence[CausalEncoding], node_table: IntArray, group:
     return Requests(np.array(states, np.int64), target_ids, is_restricted)
 
 
-def run_network(
-    forward: CausalForwardPath, rows: Sequence[Sequence[int]]
-) -> tuple[Callable[[Any], Any], IntArray]:
+def run_network(forward: CausalForwardPath, rows: Sequence[Sequence[int]]) -> tuple[Callable[[Any], Any], IntArray]:
     """Run rows of tokens through a causal network, and return the function of its logits, and the state of each token.
 
     Args:
@@ -125,3 +124,60 @@ def run_network(
     input_ids, attention_mask = to_device(forward.net.device, ids, is_token.astype(np.int64))
     logits = forward.net(input_ids=input_ids, attention_mask=attention_mask, use_cache=False).logits.flatten(0, 1)
     return lambda numbers: logits[numbers], np.arange(shape[0] * shape[1]).reshape(shape)
+
+
+class FollowingTokens:
+    """The distribution of a causal model over the token after a text.
+
+    Args:
+        model: The model.
+    """
+
+    tokens_are_words = False
+    fills_mask = False
+
+    def __init__(self, model: Causal) -> None:
+        self._model = model
+
+    @cached_property
+    def token_texts(self) -> Sequence[str]:
+        """Each token as it would stand in a text; empty for a special one."""
+        texts = TokenTexts(self._model.files.tokenizer, self._model.files.token_names)
+        return texts.list_all(self._model.net.config.get_text_config().vocab_size)
+
+    @property
+    def end_ids(self) -> frozenset[int]:
+        """The tokens that end a text."""
+        end = self._model.files.tokenizer.eos_token_id
+        return frozenset() if end is None else frozenset((int(end),))
+
+    def encode_prefix(self, text: str) -> list[int]:
+        """Return the tokens of the beginning of a text, after the start token."""
+        ids = list(self._model.bos_ids)
+        if text:
+            (encoded,) = self._model.files.tokenize([text], add_special_tokens=self._model.preset == "minicons")
+            ids += encoded.ids
+        if not ids:
+            raise ModelError(
+                f"{self._model.files.name} has no start token, so that nothing precedes the first word: give the "
+                "beginning of a sentence, or name a start token: bos='TOKEN'"
+            )
+        if len(ids) > self._model.max_length - _ROOM_FOR_A_WORD:
+            raise ModelError(
+                f"the text has {len(ids)} tokens, and {self._model.files.name} reads {self._model.max_length}: give "
+                "its last sentences"
+            )
+        return ids
+
+    def next_logprobs(self, prefixes: Sequence[Sequence[int]]) -> NDArray[np.float32]:
+        """Return the log-probability of every token after each prefix."""
+        with torch.inference_mode():
+            compute_logits, node_table = run_network(self._model.forward, prefixes)
+            lasts = [node_table[row, len(prefix) - 1] for row, prefix in enumerate(prefixes)]
+            table = compute_logits(torch.tensor(lasts, device=self._model.net.device)).float().log_softmax(1)
+        logprobs: NDArray[np.float32] = table.cpu().numpy()
+        return logprobs
+
+
+# A word that is looked for after the text has tokens of its own.
+_ROOM_FOR_A_WORD = 16

@@ -1,7 +1,7 @@
 """From distributions over the next token to entropy, rank, cumulative probability and alternatives, in chunks.
 
-A table of log-probabilities has a column for each token of the vocabulary. ``summarise_requests`` computes such tables a
-few rows at a time, and keeps a few numbers of each row, so that no table of a whole batch ever exists.
+A table of log-probabilities has a column for each token of the vocabulary. ``summarise_requests`` computes such tables
+a few rows at a time, and keeps a few numbers of each row, so that no table of a whole batch ever exists.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from acceptability.models.kernels.trie import IntArray
 from acceptability.models.predictions import Requests, RequestStats
 
-# On a CPU, tables that fit into its cache, as in kernels/head.py. On other devices, as many rows as fit into a number of
-# bytes, of which three tables exist at a time: log-probabilities, probabilities, and which tokens are better.
+# On a CPU, tables that fit into its cache, as in kernels/head.py. On other devices, as many rows as fit into a number
+# of bytes, of which three tables exist at a time: log-probabilities, probabilities, and which tokens are better.
 _CHUNK_ROWS = {"cpu": 32}
 _MAX_TABLE_BYTES = 256 << 20
 
@@ -94,8 +94,10 @@ def summarise_requests(
                 table = table[:, group_ids]
                 masses = table.logsumexp(1)
                 table = table - masses[:, None]
-            on_device = (torch.from_numpy(part).to(device) for part in (rows, np.maximum(targets[first:last], 0)))
-            part = _Part(chosen[first:last], rows, is_restricted, summarise(table, *on_device, width, masses))
+            on_device = [torch.from_numpy(part).to(device) for part in (rows, np.maximum(targets[first:last], 0))]
+            part = _Part(
+                chosen[first:last], rows, is_restricted, summarise(table, on_device[0], on_device[1], width, masses)
+            )
             parts.append(part)
     return lambda: _collect(parts, len(requests.targets), width, group)
 
