@@ -1,16 +1,24 @@
-"""Overlapping windows over texts that are longer than a model reads: the option ``stride`` of causal and masked models.
+"""Overlapping windows over texts that are longer than a model reads: the options ``stride`` and ``window``.
 
 A window begins ``stride`` tokens after the one before it, and has the model's start token (and, of a masked model, its
 other special tokens) around it. Each token is scored in one window. In a causal model that is the first that has the
 token and the one after it, so that every token of the second window and later ones is scored after at least
 window - stride - 1 others; in a masked model the window in which the token is farther from the edges. A text that fits
 into one window has the same scores as without the option.
+
+A window has as many tokens as the model reads; of a model that this package trained, as many as it was trained on
+(``row`` in its ``recipe.json``), since predictions at positions that it has never seen are worthless. ``window`` is
+another number. The signature has both.
 """
 
 from __future__ import annotations
 
+import json
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,6 +27,9 @@ from acceptability.errors import ModelError, QueryError
 from acceptability.protocols import Model, NextTokenModel
 from acceptability.specs import format_spec, parse_model_spec
 from acceptability.types import Query, Span, TokenPredictions, TokenScores
+
+_log = logging.getLogger(__name__)
+_RECIPE_FILE = "recipe.json"
 
 
 class LongTextModel(Protocol):
@@ -33,7 +44,12 @@ class LongTextModel(Protocol):
         """Return encoded queries, of any length."""
         ...
 
-    def split_windows(self, encoding: Any, stride: int) -> Sequence[Any]:
+    @property
+    def trained_length(self) -> int | None:
+        """The number of tokens in the longest text that it was trained on; None where nothing says so."""
+        ...
+
+    def split_windows(self, encoding: Any, window: int, stride: int) -> Sequence[Any]:
         """Return the windows of an encoded query, each encoded as a query by itself."""
         ...
 
@@ -81,17 +97,30 @@ class Windowed(Model):
         model: The model, or the variant of it that predicts.
         splitter: The model itself, which encodes texts and cuts them.
         stride: The number of tokens from the beginning of a window to that of the next.
+        given_window: The option ``window``; None for the default.
     """
 
     model: Any
     splitter: Any
     stride: int
+    given_window: int | None
+
+    @property
+    def window(self) -> int:
+        """The number of tokens in a window, with those that the model puts around a text."""
+        longest: int = self.splitter.max_length
+        trained: int | None = self.splitter.trained_length
+        if self.given_window is not None and self.given_window > longest:
+            raise ModelError(
+                f"{self.splitter.files.name} reads {longest} tokens at a time: window={self.given_window} is too much"
+            )
+        return self.given_window or min(trained or longest, longest)
 
     @property
     def signature(self) -> str:
-        """The signature of the model, with the stride."""
+        """The signature of the model, with the window and the stride."""
         kind, location, options = parse_model_spec(self.model.signature)
-        return format_spec(f"{kind}:{location}", options | {"stride": self.stride})
+        return format_spec(f"{kind}:{location}", options | {"window": self.window, "stride": self.stride})
 
     @property
     def packing(self) -> str:
@@ -127,9 +156,9 @@ class Windowed(Model):
         ]
 
     def _split(self, encoding: Any, index: int) -> Sequence[Any]:
-        if len(encoding.ids) <= self.splitter.max_length:
+        if len(encoding.ids) <= self.window:
             return [encoding]
-        windows: Sequence[Any] = self.splitter.split_windows(encoding, self.stride)
+        windows: Sequence[Any] = self.splitter.split_windows(encoding, self.window, self.stride)
         if not windows:
             raise QueryError(index, "its region has more tokens than the model reads at a time")
         return windows
@@ -210,18 +239,49 @@ def list_window_starts(count: int, capacity: int, stride: int) -> list[int]:
     return [*starts, max(count - capacity, 0)]
 
 
-def make_windowed(model: Any, stride: object) -> Model:
+def make_windowed(model: Any, stride: object, window: object) -> Model:
     """Return a model that reads long texts in windows; the model itself if no stride is given.
 
     Args:
         model: A model with ``encode_long`` and ``split_windows``.
         stride: The option ``stride``.
+        window: The option ``window``.
     """
-    if stride is None:
+    for name, number in (("stride", stride), ("window", window)):
+        if number is not None and (isinstance(number, bool) or not isinstance(number, int) or number < 1):
+            raise ModelError(f"{name} is {number!r}; expected a number of tokens, from 1")
+    if not isinstance(stride, int):
+        if window is not None:
+            raise ModelError(f"window={window} needs a stride, the number of tokens from one window to the next")
         return model  # type: ignore[no-any-return]
-    if isinstance(stride, bool) or not isinstance(stride, int) or stride < 1:
-        raise ModelError(f"stride is {stride!r}; expected the number of tokens from one window to the next, from 1")
-    return Windowed(model, model, stride)
+    return Windowed(model, model, stride, window if isinstance(window, int) else None)
+
+
+def read_trained_length(folder: Path) -> int | None:
+    """Return how many tokens the longest texts had that a model of this package was trained on; None for other models.
+
+    Args:
+        folder: The folder of the model.
+    """
+    try:
+        recipe = json.loads((folder / _RECIPE_FILE).read_text(encoding="utf-8"))["recipe"]
+        row = recipe["row"]
+    # Any other folder may have a file of this name.
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return row if isinstance(row, int) and row > 0 else None
+
+
+@cache
+def warn_of_long_text(name: str, trained_length: int) -> None:
+    """Log that texts are longer than those that a model was trained on; once for each model."""
+    _log.warning(
+        "%s was trained on texts of up to %d tokens, and predicts badly behind them: read longer texts in windows, "
+        "such as stride=%d",
+        name,
+        trained_length,
+        trained_length // 4,
+    )
 
 
 def check_stride(stride: int, capacity: int, name: str) -> None:

@@ -43,7 +43,14 @@ from acceptability.models.hf.loading import (
     to_query_span,
     validate_dtype,
 )
-from acceptability.models.windows import TokenSlice, check_stride, list_window_starts, make_windowed
+from acceptability.models.windows import (
+    TokenSlice,
+    check_stride,
+    list_window_starts,
+    make_windowed,
+    read_trained_length,
+    warn_of_long_text,
+)
 from acceptability.outputs import UNKNOWN, TokenColumns
 from acceptability.protocols import Model, NextTokenModel
 from acceptability.specs import format_spec
@@ -176,7 +183,10 @@ class Causal(Model):
 
     def encode(self, queries: Sequence[Query]) -> list[CausalEncoding]:
         """Return the queries as token ids, tokenized in one call."""
-        return self._encode_queries(queries, self.files.max_length)
+        encodings = self._encode_queries(queries, self.files.max_length)
+        if (trained := self.trained_length) and max((len(one.ids) for one in encodings), default=0) > trained:
+            warn_of_long_text(self.files.name, trained)
+        return encodings
 
     def encode_long(self, queries: Sequence[Query]) -> list[CausalEncoding]:
         """Return the queries as token ids, also those that are longer than the model's window."""
@@ -187,9 +197,14 @@ class Causal(Model):
         """The maximal number of tokens that the network reads."""
         return self.files.max_length
 
-    def split_windows(self, encoding: CausalEncoding, stride: int) -> list[CausalEncoding]:
+    @locked_cached_property
+    def trained_length(self) -> int | None:
+        """The number of tokens in the longest text that it was trained on; None where nothing says so."""
+        return read_trained_length(self.files.folder)
+
+    def split_windows(self, encoding: CausalEncoding, window: int, stride: int) -> list[CausalEncoding]:
         """Return the windows of an encoded query, in each of which other tokens are scored."""
-        first, capacity = encoding.prefix_length, self.max_length - encoding.prefix_length
+        first, capacity = encoding.prefix_length, window - encoding.prefix_length
         check_stride(stride, capacity, self.files.name)
         ids, text_ids, spans = encoding.ids[first:], encoding.encoding.ids, encoding.encoding.offsets
         windows, begin, wanted = [], 0, np.asarray(encoding.scored) - first
@@ -411,6 +426,7 @@ def open_model(
     preset: str | None = None,
     spaces: str = "leading",
     stride: int | None = None,
+    window: int | None = None,
     dtype: str = "float32",
     device: str = "auto",
     adapter: str | None = None,
@@ -422,12 +438,13 @@ def open_model(
     Args:
         stride: Read texts that are longer than the model's window in overlapping windows, each of which begins this
             many tokens after the one before; None to refuse such texts.
+        window: The number of tokens in a window; by default as many as the model was trained on, or reads.
     """
     validate_framing(bos, eos, preset, spaces)
     files = find_checkpoint(
         "causal", location, adapter=adapter, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code
     )
-    return make_windowed(Causal(files, bos, eos, validate_dtype(dtype), device, preset, spaces), stride)
+    return make_windowed(Causal(files, bos, eos, validate_dtype(dtype), device, preset, spaces), stride, window)
 
 
 def validate_framing(bos: object, eos: object, preset: object, spaces: object) -> None:

@@ -95,15 +95,23 @@ def _make_causal(
     preset: str | None = None,
     spaces: str = "leading",
     stride: int | None = None,
+    window: int | None = None,
 ) -> Model:
     validate_framing(bos, eos, preset, spaces)
-    return make_windowed(Causal(files, bos, eos, dtype, device, preset, spaces), stride)
+    return make_windowed(Causal(files, bos, eos, dtype, device, preset, spaces), stride, window)
 
 
 def _make_masked(
-    files: Checkpoint, dtype: str, device: str, *, variant: str = "pll", stride: int | None = None
+    files: Checkpoint,
+    dtype: str,
+    device: str,
+    *,
+    variant: str = "pll",
+    stride: int | None = None,
+    window: int | None = None,
 ) -> Model:
-    return make_windowed(Masked(files, validate_choice("variant", variant, MASKED_VARIANTS), dtype, device), stride)
+    masked = Masked(files, validate_choice("variant", variant, MASKED_VARIANTS), dtype, device)
+    return make_windowed(masked, stride, window)
 
 
 def _make_seq2seq(files: Checkpoint, dtype: str, device: str, *, variant: str = "lp", eos: bool = False) -> Model:

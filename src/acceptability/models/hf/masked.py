@@ -33,7 +33,14 @@ from acceptability.models.hf.loading import (
     to_query_span,
     validate_dtype,
 )
-from acceptability.models.windows import TokenSlice, check_stride, list_window_starts, make_windowed
+from acceptability.models.windows import (
+    TokenSlice,
+    check_stride,
+    list_window_starts,
+    make_windowed,
+    read_trained_length,
+    warn_of_long_text,
+)
 from acceptability.protocols import Model, NextTokenModel
 from acceptability.specs import format_spec
 from acceptability.types import Query, TokenScores
@@ -135,7 +142,10 @@ class Masked(Model):
 
     def encode(self, queries: Sequence[Query]) -> list[MaskedEncoding]:
         """Return the queries as token ids, tokenized in one call."""
-        return self._encode_queries(queries, self.files.max_length)
+        encodings = self._encode_queries(queries, self.files.max_length)
+        if (trained := self.trained_length) and max((len(one.ids) for one in encodings), default=0) > trained:
+            warn_of_long_text(self.files.name, trained)
+        return encodings
 
     def encode_long(self, queries: Sequence[Query]) -> list[MaskedEncoding]:
         """Return the queries as token ids, also those that are longer than the model's window."""
@@ -146,12 +156,17 @@ class Masked(Model):
         """The maximal number of tokens that the network reads."""
         return self.files.max_length
 
-    def split_windows(self, encoding: MaskedEncoding, stride: int) -> list[MaskedEncoding]:
+    @locked_cached_property
+    def trained_length(self) -> int | None:
+        """The number of tokens in the longest text that it was trained on; None where nothing says so."""
+        return read_trained_length(self.files.folder)
+
+    def split_windows(self, encoding: MaskedEncoding, window: int, stride: int) -> list[MaskedEncoding]:
         """Return the windows of an encoded query, in each of which other tokens are scored."""
         special = encoding.encoding.special_tokens_mask
         first = next(at for at, flag in enumerate(special) if not flag)
         last = next(at for at in reversed(range(len(special))) if not special[at]) + 1
-        capacity = self.max_length - first - (len(special) - last)
+        capacity = window - first - (len(special) - last)
         check_stride(stride, capacity, self.files.name)
         starts = [first + start for start in list_window_starts(last - first, capacity, stride)]
         if encoding.masks_all_at_once:
@@ -371,6 +386,7 @@ def open_model(
     dtype: str = "float32",
     device: str = "auto",
     stride: int | None = None,
+    window: int | None = None,
     adapter: str | None = None,
     allow_pickle: bool = False,
     trust_remote_code: bool = False,
@@ -380,6 +396,7 @@ def open_model(
     Args:
         stride: Read texts that are longer than the model's window in overlapping windows, each of which begins this
             many tokens after the one before; None to refuse such texts.
+        window: The number of tokens in a window; by default as many as the model was trained on, or reads.
     """
     # minicons frames and scores as we do by default, so the preset is checked and not kept.
     if preset is not None:
@@ -388,5 +405,5 @@ def open_model(
         "masked", location, adapter=adapter, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code
     )
     return make_windowed(
-        Masked(files, validate_choice("variant", variant, VARIANTS), validate_dtype(dtype), device), stride
+        Masked(files, validate_choice("variant", variant, VARIANTS), validate_dtype(dtype), device), stride, window
     )
