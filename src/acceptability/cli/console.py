@@ -99,7 +99,15 @@ StrideOption = Annotated[
     typer.Option(
         "--stride",
         metavar="N",
-        help="Read texts that are longer than the model's window in overlapping windows, N tokens from one to the next.",
+        help="Read texts that are longer than the model's window in overlapping windows, N tokens apart.",
+    ),
+]
+WindowOption = Annotated[
+    int | None,
+    typer.Option(
+        "--window",
+        metavar="N",
+        help="With --stride: tokens in a window. Default: as many as the model was trained on, or reads.",
     ),
 ]
 SpacesOption = Annotated[

@@ -28,6 +28,7 @@ from acceptability.cli.console import (
     SuiteArgument,
     SuiteColumnsOption,
     TopOption,
+    WindowOption,
     load_cli_engine,
     load_cli_suite,
     make_suite_input,
@@ -43,6 +44,7 @@ from acceptability.errors import ReportError, SpecError
 from acceptability.models import set_spec_dtype, set_spec_options
 from acceptability.models.kinds import complete_model_spec
 from acceptability.store.runs import RunInputs
+from acceptability.suites.word_tables import is_word_table
 from acceptability.text.io import check_writable, write_table
 
 _SUFFIXES = (".csv", ".tsv", ".jsonl")
@@ -67,6 +69,7 @@ def command(
     rank: RankOption = False,
     top: TopOption = 0,
     stride: StrideOption = None,
+    window: WindowOption = None,
     spaces: SpacesOption = None,
     dtype: DtypeOption = None,
     precisions: Annotated[
@@ -80,6 +83,8 @@ def command(
     as_json: JsonOption = False,
 ) -> None:
     """Score every sentence of a suite with a model."""
+    if by_word and is_word_table(Path(suite)):
+        raise SpecError(f"{suite} has a word a row, with columns of its own: acceptability annotate {suite}")
     model = complete_model_spec(take_former_model("score", suite, model, former_model))
     if out and as_json:
         raise SpecError("--json prints rows and --out writes them: choose one")
@@ -99,7 +104,7 @@ def command(
     if precisions and dtype:
         raise SpecError("--precisions compares all precisions: omit --dtype")
     model = set_spec_dtype(model, dtype) if dtype else model
-    model = set_spec_options(model, stride=stride, spaces=spaces)
+    model = set_spec_options(model, stride=stride, window=window, spaces=spaces)
     predictions = PredictionColumns(entropy, rank, top)
     if predictions.is_wanted and not parts:
         raise SpecError("--entropy, --rank and --top are of tokens: add --tokens, --words or --regions")

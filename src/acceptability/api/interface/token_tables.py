@@ -54,8 +54,8 @@ def tokens(
         progress: Called with the model's name, the number of finished queries, and the number of all queries.
 
     Raises:
-        ModelError: The model is a classifier, which scores no tokens; or it has no distribution over the next token, and
-            ``entropy``, ``rank`` or ``top`` is given.
+        ModelError: The model is a classifier, which scores no tokens; or it has no distribution over the next token,
+            and ``entropy``, ``rank`` or ``top`` is given.
 
     >>> [(row["token"], row["start"], round(row["surprisal_bits"], 2)) for row in tokens("Cats sleep.", "uniform")]
     [('Cats', 0, 15.61), ('sleep.', 5, 15.61)]
@@ -92,8 +92,8 @@ def words(
         progress: Called with the model's name, the number of finished queries, and the number of all queries.
 
     Raises:
-        ModelError: The model is a classifier, which scores no words; or it has no distribution over the next token, and
-            ``entropy``, ``rank`` or ``top`` is given.
+        ModelError: The model is a classifier, which scores no words; or it has no distribution over the next token,
+            and ``entropy``, ``rank`` or ``top`` is given.
 
     >>> [row["word"] for row in words(["Cats sleep.", "Dogs bark."], "uniform")]
     ['Cats', 'sleep.', 'Dogs', 'bark.']

@@ -1,4 +1,4 @@
-"""``annotate_words``: the words of a table with their surprisals and other predictors, beside what was measured."""
+"""``annotate``: the words of a table with their surprisals and other predictors, beside what was measured."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class WordPredictors:
             raise SpecError(f"spillover is {self.spillover!r}; expected a number of words, 0 to 10")
 
 
-def annotate_words(
+def annotate(
     table: WordTable | Path | str | pd.DataFrame,
     model: ModelLike | None = None,
     *,
@@ -113,13 +113,13 @@ def annotate_words(
 
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"word": ["Cats", "sleep."], "RT": [310, 352]})
-    >>> [(row["word"], row["RT"], round(row["surprisal_bits"], 2)) for row in annotate_words(frame, "uniform")]
+    >>> [(row["word"], row["RT"], round(row["surprisal_bits"], 2)) for row in annotate(frame, "uniform")]
     [('Cats', 310, 15.61), ('sleep.', 352, 15.61)]
     """
     words = as_word_table(table, columns)
     wanted, predictors = PredictionColumns(entropy, rank, top), WordPredictors(unigrams, spillover, suffix, region)
     if (model is None) == (scores is None):
-        raise SpecError("annotate_words: give either a model or scores, a file of published log-probabilities")
+        raise SpecError("annotate: give either a model or scores, a file of published log-probabilities")
     notes: list[str] = []
     outputs: Mapping[str, ModelOutput]
     if scores is not None:

@@ -6,6 +6,7 @@ no entropy reduction.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -116,7 +117,8 @@ class MaskedTokens:
         """Return the tokens of a text with one mask."""
         tokenizer = self._model.files.tokenizer
         for sign in MASK_SIGNS:
-            text = text.replace(sign, tokenizer.mask_token)
+            # Without the space before it, which is a part of the token that is looked for, where tokens have spaces.
+            text = re.sub(rf"\s*{re.escape(sign)}", lambda _: str(tokenizer.mask_token), text)
         (encoded,) = self._model.files.tokenize([text], add_special_tokens=True)
         ids = list(encoded.ids)
         if ids.count(tokenizer.mask_token_id) != 1:
