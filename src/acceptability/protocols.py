@@ -42,6 +42,10 @@ class NextTokenModel(Protocol):
         """Return the tokens of the beginning of a text, with those that the model puts before it."""
         ...
 
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the text of tokens, without spaces around it."""
+        ...
+
     def next_logprobs(self, prefixes: Sequence[Sequence[int]]) -> NDArray[np.float32]:
         """Return the log-probability of every token after each prefix, (prefixes, tokens)."""
         ...

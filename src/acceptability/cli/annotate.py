@@ -73,6 +73,9 @@ def command(
     suffix: Annotated[
         str, typer.Option("--suffix", help="What the names of the new columns end in, such as _gpt2.")
     ] = "",
+    drop_missing: Annotated[
+        bool, typer.Option("--drop-missing", help="Leave out rows without a value in a new column, for a regression.")
+    ] = False,
     columns: Annotated[
         str | None,
         typer.Option("--columns", help="The table's columns by meaning: word=Token,item=story,position=n."),
@@ -116,6 +119,7 @@ def command(
             spillover=spillover,
             region=region,
             suffix=suffix,
+            drop_missing=drop_missing,
             columns=read_columns(columns),
             score_columns=read_columns(score_columns),
             engine=load_cli_engine(engine, address),

@@ -81,6 +81,7 @@ def annotate(
     spillover: int = 0,
     region: str | None = None,
     suffix: str = "",
+    drop_missing: bool = False,
     columns: Mapping[str, str] | None = None,
     score_columns: Mapping[str, str] | None = None,
     engine: str | Engine = "local",
@@ -102,6 +103,8 @@ def annotate(
         spillover: Add the surprisal, length and frequency of so many words before: ``surprisal_bits_previous1``, ….
         region: A column that says which words are a region: the result has a row for each region of each item.
         suffix: What the names of the new columns end in, so that a table can have those of several models.
+        drop_missing: Leave out rows without a value in a new column, such as words that no other precedes with
+            ``spillover``, since a regression needs all values. A note says how many.
         columns: The names of the table's columns by their meaning: ``{"word": "token", "item": "story"}``.
         score_columns: The same for ``scores``: ``token``, ``logprob`` or ``surprisal``, ``item``.
         engine: Where the model runs.
@@ -136,10 +139,12 @@ def annotate(
             for sentence, output in iter_model_outputs(words.suite, chosen, engine=engine, progress=progress)
         }
         source = as_model(chosen)[1].signature
+        if unscored := sum(not own for item, output in outputs.items() for own in _list_tokens(words, item, output)):
+            notes.append(f"{unscored} words have no surprisal, since no token of theirs was scored")
     builder = _RowBuilder(words, wanted, predictors)
     rows = builder.build(outputs)
     signature = build_signature(
-        "words",
+        "annotate",
         {
             "suite": words.suite.signature,
             "model": source,
@@ -148,7 +153,23 @@ def annotate(
             "acceptability": __version__,
         },
     )
-    return AnnotatedWords(rows, signature, (*notes, *builder.describe()))
+    notes += builder.describe()
+    if drop_missing:
+        rows, dropped = _drop_missing(rows, words.header)
+        notes += [f"{dropped} of {dropped + len(rows)} rows lack a value in a new column and are left out"]
+    return AnnotatedWords(rows, signature, tuple(notes))
+
+
+def _list_tokens(table: WordTable, item: str, output: ModelOutput) -> list[list[int]]:
+    spans = [word.span for word in table.words[item]]
+    return assign_tokens(output, spans) if isinstance(output, TokenScores) else []
+
+
+def _drop_missing(rows: Sequence[TableRow], header: Sequence[str]) -> tuple[list[TableRow], int]:
+    """Return the rows that have a value in every column but those of the table itself, and how many have not."""
+    given = set(header)
+    kept = [row for row in rows if all(cell is not None for name, cell in row.items() if name not in given)]
+    return kept, len(rows) - len(kept)
 
 
 def as_word_table(table: WordTable | Path | str | pd.DataFrame, columns: Mapping[str, str] | None = None) -> WordTable:
@@ -212,8 +233,6 @@ class _RowBuilder:
     def describe(self) -> tuple[str, ...]:
         """Return what the reader has to know about the columns."""
         notes = list(self._wanted.describe(self._cells))
-        if lacking := sum(cells["surprisal_bits"] is None for cells in self._cells):
-            notes.append(f"{lacking} of {len(self._cells)} rows have no surprisal, since no token of theirs was scored")
         if unlisted := sum(cells.get("log_frequency", 0.0) is None for cells in self._cells):
             notes.append(f"{unlisted} rows have no frequency: they are punctuation alone")
         return tuple(notes)

@@ -31,6 +31,7 @@ from acceptability.specs import build_signature
 
 # Within a word, besides letters and digits.
 _INNER = frozenset("'’-‑")
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _PREFIXES_PER_PASS = 64
 _MAX_PREFIXES = 6400
 _UNITS = ("word", "token")
@@ -161,8 +162,9 @@ def _classify_tokens(next_tokens: NextTokenModel, *, at_start: bool) -> _TokenKi
     """
     texts = next_tokens.token_texts
     bare = [text.strip() for text in texts]
-    is_word = np.array([bool(text) and (text[0].isalnum() or text[0] in _INNER) for text in bare])
-    is_letter = np.array([bool(text) and text[0].isalnum() for text in bare])
+    # A token that is a part of a character goes on with the character, or begins one, which is taken for a letter.
+    is_letter = np.array([bool(text) and (text[0].isalnum() or text[0] == _REPLACEMENT) for text in bare])
+    is_word = is_letter | np.array([bool(text) and text[0] in _INNER for text in bare])
     is_named = np.array([bool(text) for text in texts])
     if next_tokens.tokens_are_words:
         none = np.zeros(len(texts), bool)
@@ -306,12 +308,13 @@ class _Place:
                 # After a space alone, a letter without a space goes on with the word that begins there.
                 goes_on = kinds.goes_on
                 ended = float(np.log(np.exp(row[~goes_on]).sum())) - beginning.surprisal
-                if beginning.text:
+                if beginning.text and _REPLACEMENT not in beginning.text:
                     words[beginning.text] = float(np.logaddexp(words.get(beginning.text, -np.inf), ended))
                 bound = _find_kth(words, top) + beginning.surprisal
                 for at in np.flatnonzero(goes_on & (row > bound)).tolist():
-                    text = beginning.text + self.tokens.token_texts[at]
-                    heapq.heappush(heap, _Beginning(beginning.surprisal - float(row[at]), (*beginning.ids, at), text))
+                    ids = (*beginning.ids, at)
+                    surprisal = beginning.surprisal - float(row[at])
+                    heapq.heappush(heap, _Beginning(surprisal, ids, self.tokens.decode(ids)))
         return words, not heap
 
     def _score_after(self, prefix: Sequence[int], kinds: _TokenKinds, words: Sequence[str]) -> list[float | None]:

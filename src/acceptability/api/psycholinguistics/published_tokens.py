@@ -67,7 +67,8 @@ class PublishedTokens:
             incomplete += unscored
         remarks = []
         if different:
-            remarks.append(f"{len(different)} words are spelled otherwise in {self.name}: {'; '.join(different[:5])}")
+            shown = "; ".join(different[:5]) + ("; …" if len(different) > 5 else "")
+            remarks.append(f"words that are spelled otherwise in {self.name}: {len(different)} ({shown})")
         if incomplete:
             remarks.append(
                 f"{incomplete} words have no value, since {self.name} has none for a token of theirs: the first token "
@@ -80,16 +81,16 @@ class PublishedTokens:
     ) -> tuple[Sequence[tuple[str, float | None]], list[str]]:
         """Return the tokens of the text that has the words of an item, and its words."""
         wanted = [word.text for word in words]
-        near = 0.0
+        near, near_count = 0.0, 0
         for tokens in self.texts:
             own = "".join(token for token, _ in tokens).split()
             same = sum(ours == theirs for ours, theirs in zip(wanted, own, strict=False)) / len(wanted)
             if len(own) == len(wanted) and same >= _SAME_WORDS:
                 return tokens, own
-            near = max(near, same)
+            near, near_count = max((near, near_count), (same, len(own)))
         raise ScoreError(
             f"{self.name} has no text with the {len(wanted)} words of item {item!r} of {table}: the nearest has "
-            f"{near:.0%} of them in their places. Do both files have all words, in the same order?"
+            f"{near_count} words, and {near:.0%} of them in their places. Both files need all words, in one order"
         )
 
 

@@ -22,6 +22,8 @@ from acceptability.types import TokenPredictions, TokenScores
 
 # How byte-level BPE, SentencePiece and plain vocabularies write the space at the beginning of a token.
 SPACE_SIGNS = ("Ġ", "▁", " ")
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+"""What bytes are decoded to that are no character by themselves."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +185,7 @@ class TokenTexts:
     def __call__(self, token_id: int) -> str:
         """Return a token; one that is special, or a part of a character, by its name in the vocabulary."""
         if token_id not in self._texts:
-            self._texts[token_id] = self._decode(token_id)
+            self._texts[token_id] = self._find_text(token_id)
         return self._texts[token_id]
 
     def is_special(self, token_id: int) -> bool:
@@ -191,16 +193,20 @@ class TokenTexts:
         return token_id in self._special or token_id >= len(self._names) or not self._names[token_id]
 
     def list_all(self, size: int) -> list[str]:
-        """Return all tokens of a vocabulary; empty for those that stand for no text."""
-        return ["" if self.is_special(token_id) else self(token_id) for token_id in range(size)]
+        """Return all tokens of a vocabulary; empty for those that stand for no text.
 
-    def _decode(self, token_id: int) -> str:
+        A part of a character has a replacement character in its place.
+        """
+        return ["" if self.is_special(token_id) else self._decode(token_id) for token_id in range(size)]
+
+    def _find_text(self, token_id: int) -> str:
         if self.is_special(token_id):
             return self._names[token_id] if token_id < len(self._names) else ""
+        text = self._decode(token_id)
+        return self._names[token_id] if REPLACEMENT in text else text
+
+    def _decode(self, token_id: int) -> str:
         name = self._names[token_id]
         text = str(self._tokenizer.convert_tokens_to_string([name]))
-        # Bytes that are no character by themselves have a replacement character as their text.
-        if "\N{REPLACEMENT CHARACTER}" in text:
-            return name
         # SentencePiece drops the space before the first token of a text.
         return f" {text.lstrip(' ')}" if name.startswith(SPACE_SIGNS) else text

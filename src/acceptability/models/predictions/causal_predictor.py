@@ -169,6 +169,11 @@ class FollowingTokens:
             )
         return ids
 
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the text of tokens, without spaces around it."""
+        tokenizer = self._model.files.tokenizer
+        return str(tokenizer.decode(list(ids), clean_up_tokenization_spaces=False)).strip()
+
     def next_logprobs(self, prefixes: Sequence[Sequence[int]]) -> NDArray[np.float32]:
         """Return the log-probability of every token after each prefix."""
         with torch.inference_mode():

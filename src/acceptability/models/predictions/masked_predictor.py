@@ -130,6 +130,11 @@ class MaskedTokens:
             raise QueryError(0, f"it has {len(ids)} tokens, and the model reads {self._model.max_length}")
         return ids
 
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the text of tokens, without spaces around it."""
+        tokenizer = self._model.files.tokenizer
+        return str(tokenizer.decode(list(ids), clean_up_tokenization_spaces=False)).strip()
+
     def next_logprobs(self, prefixes: Sequence[Sequence[int]]) -> NDArray[np.float32]:
         """Return the log-probability of every token at the mask of each text."""
         mask_id = self._model.files.tokenizer.mask_token_id

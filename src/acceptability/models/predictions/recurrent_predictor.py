@@ -73,6 +73,10 @@ class RecurrentNextWords:
         ids: list[int] = self._model.vocabulary.to_ids(self._model.vocabulary.tokenize(text)[0])
         return ids
 
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the text of words."""
+        return " ".join(self.token_texts[word_id] for word_id in ids)
+
     def next_logprobs(self, prefixes: Sequence[Sequence[int]]) -> NDArray[np.float32]:
         """Return the log-probability of every word after each prefix."""
         ends = np.cumsum([len(prefix) + 1 for prefix in prefixes]) - 1

@@ -264,6 +264,10 @@ class FollowingWords:
         ids: list[int] = self._encode(text)
         return ids
 
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the text of words."""
+        return " ".join(self.token_texts[word_id] for word_id in ids)
+
     def next_logprobs(self, prefixes: Sequence[Sequence[int]]) -> NDArray[np.float32]:
         """Return the log-probability of every word after each prefix."""
         return np.array([self._table.compute(_cut_history(prefix)) for prefix in prefixes], np.float32)
