@@ -102,7 +102,9 @@ def test_masked_models_predict_what_is_masked(masked_dir: Path) -> None:
         model = load_model(f"masked:{masked_dir}{options}")
         net = plain_net(model, "AutoModelForMaskedLM")
         mask = model.files.tokenizer.mask_token_id
-        for query, scored, found in zip(QUERIES, run(model), predict(model), strict=True):
+        # A plain pass for each token takes long enough for a few sentences.
+        few = [*QUERIES[:2], QUERIES[-1]]
+        for query, scored, found in zip(few, run(model, few), predict(model, 5, few), strict=True):
             np.testing.assert_allclose(found.logprobs, scored.logprobs, atol=1e-5)
             assert np.isnan(found.entropies_after).all()
             (encoded,) = model.encode([query])

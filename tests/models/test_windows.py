@@ -137,5 +137,8 @@ def test_the_window_is_as_long_as_the_rows_of_training(causal_dir: Path, tmp_pat
 )
 def test_windows_that_cannot_be_are_refused(causal_dir: Path, options: str, message: str) -> None:
     with pytest.raises(ModelError, match=message):
-        model = load_model(f"causal:{causal_dir}({options})")
-        model.run(model.encode([LONG]))
+        encode_long(f"causal:{causal_dir}({options})")
+
+
+def encode_long(spec: str) -> None:
+    load_model(spec).encode([LONG])
