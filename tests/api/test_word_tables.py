@@ -1,4 +1,4 @@
-"""Tables with a word a row: read in every usual form, annotated by models and by published scores, refused if unclear."""
+"""Tables with a word a row: read in every usual form, annotated by models and published scores, refused if unclear."""
 
 from __future__ import annotations
 
@@ -178,8 +178,8 @@ def test_published_tokens_are_joined_to_words(tmp_path: Path) -> None:
     ]
     assert [row["tokens"] for row in rows] == [0, 2, 2]
     assert rows.notes == (
-        "1 words have no value, since published.csv has none for a token of theirs: the first token of a text follows "
-        "nothing",
+        "words without a value: 1, since published.csv has none for a token of theirs (the first token of a text "
+        "follows nothing)",
     )
     # A word of which a part is not scored has no value either.
     split = publish(tmp_path, [("T", ""), ("he", "-1"), (" cats", "-2"), (" sleep.", "-3")])

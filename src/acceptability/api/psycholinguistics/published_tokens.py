@@ -71,8 +71,8 @@ class PublishedTokens:
             remarks.append(f"words that are spelled otherwise in {self.name}: {len(different)} ({shown})")
         if incomplete:
             remarks.append(
-                f"{incomplete} words have no value, since {self.name} has none for a token of theirs: the first token "
-                "of a text follows nothing"
+                f"words without a value: {incomplete}, since {self.name} has none for a token of theirs (the first "
+                "token of a text follows nothing)"
             )
         return scores, remarks
 
