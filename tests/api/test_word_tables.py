@@ -15,6 +15,7 @@ from acceptability import annotate, complete, load_model, regress, words
 from acceptability.errors import AcceptabilityError, ModelError, ScoreError, SpecError, SuiteError
 from acceptability.suites.word_tables import is_word_table, read_word_table
 
+ROOT = Path(__file__).resolve().parents[2]
 TOK = 'word\tzone\titem\nThe\t1\t1\n"cats\t2\t1\nsleep."\t3\t1\nDogs\t1\t2\nbark.\t2\t2\n'
 
 
@@ -247,9 +248,12 @@ def test_surprisal_predicts_the_reading_times_of_natural_stories(stories: Path) 
         stories / "processed_wordinfo.tsv", scores=stories / "all_stories_gpt3.csv.gz", **options
     ).to_frame()
     own = annotate(stories / "processed_wordinfo.tsv", "mini-causal(stride=32)", **options).to_frame()
+    page = (ROOT / "docs" / "howto" / "reading-times.md").read_text(encoding="utf-8")
     for frame in (published, own):
         frame["meanItemRT"] = frame["meanItemRT"].astype(float)
         fitted = regress(FORMULA, frame)
+        # What the page on Natural Stories shows.
+        assert str(fitted) in page
         # Milliseconds a bit; the literature has 1 to 4 in self-paced reading.
         for name in ("surprisal_bits", "surprisal_bits_previous1"):
             assert 0.3 < fitted[name].low < fitted[name].estimate < fitted[name].high < 3, name

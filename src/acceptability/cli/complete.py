@@ -11,6 +11,7 @@ from acceptability.api.psycholinguistics.cloze import complete
 from acceptability.cli.console import (
     DtypeOption,
     JsonOption,
+    SignaturesOption,
     describe_signatures,
     print_json,
     print_line,
@@ -50,6 +51,7 @@ def command(
     by_token: Annotated[bool, typer.Option("--tokens", help="List the model's tokens instead of words.")] = False,
     dtype: DtypeOption = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the rows: .csv, .tsv or .jsonl.")] = None,
+    signatures: SignaturesOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """List what a model expects after the beginning of a sentence: words or tokens, with their probabilities."""
@@ -87,4 +89,5 @@ def command(
         cells = [[row[name] if name == header[0] else format_cell(row[name]) for name in header] for row in result]
         print_table(make_table(header, cells, unbroken=header[:1]))
     print_notes(result.notes)
-    print_message(describe_signatures([shorten_signature(result.signature)], is_saved=False))
+    short = describe_signatures([shorten_signature(result.signature)], is_saved=False)
+    print_message(result.signature if signatures else short)
