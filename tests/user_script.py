@@ -45,6 +45,9 @@ def use_scores(suite: ac.Suite) -> None:
     output: ac.TokenScores | ac.LabelScores = judged[0].output
     rows: ac.Table = ac.tokens("Cats sleep.", "trigram")
     ac.words(["Cats sleep."], model, context=["Look!"]).to_frame()
+    completions: ac.Completions = ac.complete("The keys to the cabinet", "trigram", candidates=["are", "is"], top=3)
+    annotated: ac.AnnotatedWords = ac.annotate(Path("words.tok"), model, entropy=True, spillover=1)
+    print(completions.masses["new word"], annotated.notes, isinstance(output, ac.TokenPredictions))
     print(total, best, output, rows, ac.region_scores(suite, model))
     for reduction in (
         ac.lp(),

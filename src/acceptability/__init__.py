@@ -65,6 +65,11 @@ _MODULE_OF = {
     "Judgements": "api.scoring",
     "Table": "display",
     "tokens": "api.interface.token_tables",
+    "annotate": "api.psycholinguistics.annotation",
+    "complete": "api.psycholinguistics.cloze",
+    "AnnotatedWords": "api.psycholinguistics.annotation",
+    "Completions": "api.psycholinguistics.cloze",
+    "TokenPredictions": "types",
     "words": "api.interface.token_tables",
     "list_suites": "api.interface.listings",
     "list_models": "api.interface.listings",
@@ -107,6 +112,8 @@ if TYPE_CHECKING:
     from acceptability.api.interface.results import Results
     from acceptability.api.interface.token_tables import tokens, words
     from acceptability.api.linking import link
+    from acceptability.api.psycholinguistics.annotation import AnnotatedWords, annotate
+    from acceptability.api.psycholinguistics.cloze import Completions, complete
     from acceptability.api.rating_tables import ratings
     from acceptability.api.reproduction import Reproduction, reproduce
     from acceptability.api.scoring import Judgement, Judgements, judge, region_scores, score
@@ -150,7 +157,18 @@ if TYPE_CHECKING:
     from acceptability.stats.mixed import regress
     from acceptability.suites import load_suite
     from acceptability.train.recipe import train_from_options as train
-    from acceptability.types import Contrast, LabelScores, Query, Result, Scores, Sentence, Suite, TokenScores, Units
+    from acceptability.types import (
+        Contrast,
+        LabelScores,
+        Query,
+        Result,
+        Scores,
+        Sentence,
+        Suite,
+        TokenPredictions,
+        TokenScores,
+        Units,
+    )
 
 __all__ = [
     "ADC",
@@ -161,9 +179,11 @@ __all__ = [
     "AbsolutePair",
     "AcceptabilityError",
     "Accuracy",
+    "AnnotatedWords",
     "Bootstrap",
     "Comparison",
     "Comparisons",
+    "Completions",
     "Contrast",
     "Correlations",
     "DeltaCorrelation",
@@ -186,11 +206,14 @@ __all__ = [
     "Spearman",
     "Suite",
     "Table",
+    "TokenPredictions",
     "TokenScores",
     "Units",
     "UnpairedAUC",
     "adc_curve",
+    "annotate",
     "compare",
+    "complete",
     "correlate",
     "equivalence",
     "evaluate",

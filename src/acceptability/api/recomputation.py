@@ -422,6 +422,8 @@ _COMMANDS_INSTEAD = {
     "pseudo_perplexity": "`acceptability perplexity MODEL --pseudo --corpus FILE`",
     "predictions": "`acceptability submit` with the same test set",
     "probe": "`acceptability probe` with the options of its signature",
+    "annotate": "`acceptability annotate` with the table and the model of its signature",
+    "complete": "`acceptability complete` with the text and the model of its signature",
     "regress": "`acceptability regress` with the formula and the data of its signature",
 }
 

@@ -40,6 +40,14 @@ _PANELS: dict[str, dict[str, tuple[str, str]]] = {
             "Score sentences, show the surprisal of each token, and rank them.",
             'acceptability judge "The boys were late." "The boys was late."',
         ),
+        "annotate": (
+            "Annotate a table with a word a row: surprisal, entropy, rank, length, frequency, spill-over.",
+            "acceptability annotate words.csv -m mini-causal --entropy --unigrams wordfreq:en",
+        ),
+        "complete": (
+            "List what a model expects after the beginning of a sentence: words or tokens, with their probabilities.",
+            'acceptability complete "The keys to the cabinet" --candidates are,is',
+        ),
         "contrasts": (
             "Compare the surprisals of the words in which contrasting sentences differ: directionality and repulsion.",
             "acceptability contrasts starter -m trigram --by phenomenon",

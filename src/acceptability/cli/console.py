@@ -86,6 +86,38 @@ DtypeOption = Annotated[
 RegionOption = Annotated[
     str | None, typer.Option("--region", help="Score only this region of each sentence, given the rest of it.")
 ]
+EntropyOption = Annotated[
+    bool,
+    typer.Option("--entropy", help="Add the entropy of the next token (bits) before each row, and its reduction."),
+]
+RankOption = Annotated[
+    bool,
+    typer.Option("--rank", help="Add the rank of the token, and the probability of all tokens up to this rank."),
+]
+TopOption = Annotated[
+    int,
+    typer.Option("--top", metavar="N", min=0, help="Add the N most probable tokens in its place, 100 at most."),
+]
+StrideOption = Annotated[
+    int | None,
+    typer.Option(
+        "--stride",
+        metavar="N",
+        help="Read texts that are longer than the model's window in overlapping windows, N tokens apart.",
+    ),
+]
+WindowOption = Annotated[
+    int | None,
+    typer.Option(
+        "--window",
+        metavar="N",
+        help="With --stride: tokens in a window. Default: as many as the model was trained on, or reads.",
+    ),
+]
+SpacesOption = Annotated[
+    str | None,
+    typer.Option("--spaces", help="For a causal model: the word that a space counts towards, leading or trailing."),
+]
 EngineOption = Annotated[
     str,
     typer.Option(
