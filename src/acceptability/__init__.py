@@ -89,6 +89,7 @@ _REDUCTION_CLASSES = {
     "lp": "LP",
     "mean_lp": "MeanLP",
     "pen_lp": "PenLP",
+    "slln_lp": "SllnLP",
     "slor": "SLOR",
     "norm_lp_sub": "NormLPSub",
     "norm_lp_div": "NormLPDiv",
@@ -147,6 +148,7 @@ if TYPE_CHECKING:
     from acceptability.reductions import PAcceptable as p_acceptable
     from acceptability.reductions import PenLP as pen_lp
     from acceptability.reductions import SignedConfidence as signed_confidence
+    from acceptability.reductions import SllnLP as slln_lp
     from acceptability.reductions import WordLPMean as word_lp_mean
     from acceptability.reductions import WordLPMeanQ1 as word_lp_mean_q1
     from acceptability.reductions import WordLPMeanQ2 as word_lp_mean_q2
@@ -243,6 +245,7 @@ __all__ = [
     "run_study",
     "score",
     "signed_confidence",
+    "slln_lp",
     "slor",
     "study",
     "tokens",

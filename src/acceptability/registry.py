@@ -11,7 +11,6 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
 from inspect import signature
 from typing import Any
 
@@ -25,7 +24,8 @@ _BUILTIN: dict[str, dict[str, str]] = {
         "blimp": "acceptability.suites.readers.minimal_pairs:read_blimp",
         "starter": "acceptability.suites.readers.minimal_pairs:read_starter",
         "agreement": "acceptability.suites.readers.minimal_pairs:read_number_agreement",
-        "other_languages": "acceptability.suites.readers.minimal_pairs:read_other_languages",
+        "other_languages": "acceptability.suites.readers.other_languages:read_other_languages",
+        "hub": "acceptability.suites.readers.hub:read_hub",
         "li_adger": "acceptability.suites.readers.judgements:read_li_adger",
         "lau": "acceptability.suites.readers.judgements:read_lau",
         "sprouse2013_li": "acceptability.suites.readers.judgements:read_sprouse2013_li",
@@ -122,6 +122,7 @@ _BUILTIN: dict[str, dict[str, str]] = {
             "lp": "LP",
             "mean_lp": "MeanLP",
             "pen_lp": "PenLP",
+            "slln_lp": "SllnLP",
             "slor": "SLOR",
             "norm_lp_sub": "NormLPSub",
             "norm_lp_div": "NormLPDiv",
@@ -161,6 +162,9 @@ _log = logging.getLogger(__name__)
 @cache
 def names(kind: str) -> dict[str, str]:
     """Return the registered names of a kind ("measure", ...), each with its "module:object"."""
+    # Imported here: looking at all installed packages takes longer than a short command otherwise does.
+    from importlib.metadata import entry_points
+
     plugins = {point.name: point.value for point in entry_points(group=f"acceptability.{kind}s")}
     # Built-in names win: installing a plug-in must not silently change what a published signature computes.
     return plugins | _BUILTIN[kind]
@@ -202,7 +206,8 @@ def report_former_name(kind: str, name: str, present_name: str) -> None:
 
 def find(kind: str, name: str) -> Any:
     """Return the object registered under a name; the error about an unknown name suggests the closest one."""
-    known = names(kind)
+    # A built-in name is never that of a plug-in, for which all installed packages would be looked at.
+    known = _BUILTIN[kind] if name in _BUILTIN[kind] else names(kind)
     # A plug-in may register the old name for something of its own, which then wins.
     if name not in known and current_name(kind, name) in known:
         report_former_name(kind, name, current_name(kind, name))

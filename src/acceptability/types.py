@@ -238,6 +238,7 @@ class Suite:
             contrast, was sampled by itself.
         derived_tags: The tags that a reader computed from other parts of the data. They are not part of the hash, so
             that a reader may add one without changing the signatures of results.
+        notes: What the reader of a user's file took for what; no part of the suite's content.
 
     A suite is a collection of its sentences: it has a length, can be iterated, and gives a sentence by its id.
 
@@ -253,6 +254,7 @@ class Suite:
     contrasts: Sequence[Contrast] = ()
     unit: str = ""
     derived_tags: tuple[str, ...] = ()
+    notes: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
         # The word for single rows on the command line; one spelling only, so that equal suites are equal.
@@ -581,7 +583,8 @@ class Suite:
             for sentence in self.sentences[:_ROWS_SHOWN]
         ]
         more = len(self.sentences) - len(rows)
-        return format_html(rows, caption=repr(self), notes=[f"… {more} more sentences"] if more else [])
+        notes = [*self.notes, *([f"… {more} more sentences"] if more else [])]
+        return format_html(rows, caption=repr(self), notes=notes)
 
 
 def split_part_name(name: str) -> tuple[str, dict[str, str]]:
@@ -713,6 +716,18 @@ def hash_text(text: str, context: str = "") -> bytes:
     """
     content = _length_prefixed(text) + (_length_prefixed(context) if context else _EMPTY_PART)
     return hashlib.sha256(content).digest()[:16]
+
+
+def hash_texts(texts: Iterable[str]) -> list[bytes]:
+    """Return the key of the query of each text, without a context.
+
+    >>> hash_texts(["Cats sleep."]) == [hash_text("Cats sleep.")]
+    True
+    """
+    # As above, in one expression without calls of ours: a suite has a hundred thousand texts, and millions are scored.
+    sha256, empty = hashlib.sha256, _EMPTY_PART
+    encoded = (text.encode("utf-8", "surrogatepass") for text in texts)
+    return [sha256(len(text).to_bytes(8, "big") + text + empty).digest()[:16] for text in encoded]
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,9 @@ from acceptability.models import iter_signed_locations, list_named_models
 from acceptability.papers import sign_tables, study
 from acceptability.specs import build_signature, parse_signature, shorten_signature
 from acceptability.stats.bootstrap import Bootstrap, parse_bootstrap
-from acceptability.store.runs import RunInputs, SuiteInput, collect_unit_rows, list_saved_runs, save_run
+from acceptability.store.runs import RunInputs, SuiteInput, list_saved_runs, save_run
 from acceptability.store.scorefile import parse_score_signature
+from acceptability.store.unit_rows import collect_unit_rows
 from acceptability.types import Result
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -402,7 +403,7 @@ def test_a_suite_of_the_catalog_is_kept_by_its_name(own_home: Path) -> None:
     assert files == {"run.json", "results.json", "results.csv", "units.json", "units.csv"}
     described = json.loads((own_home / "runs" / name / "run.json").read_text())["inputs"]["suites"]
     assert described == [
-        {"name": "starter", "signature": suite.signature, "columns": {}, "marks": {}, "file": None},
+        {"name": "starter", "signature": suite.signature, "columns": {}, "marks": {}, "reading": {}, "file": None},
     ]
 
 
@@ -506,6 +507,19 @@ def test_a_comparison_of_the_version_before_is_equal() -> None:
     signature = build_signature(fields.pop("measure"), fields)
     numbers = {name: getattr(result, name) for name in ("difference", "low", "high", "p", "only_first", "n")}
     assert reproduce(signature, expected=numbers)[0].status == "equal"
+
+
+def test_a_fit_of_slln_lp_is_equal(run: Run, tmp_path: Path) -> None:
+    sentences = [sentence.text for sentence in load_suite("starter").sentences[:40]]
+    lines = [
+        json.dumps({"text": one.text, "rating": one.score / len(one.text.split()) ** 0.5 + number % 3})
+        for number, one in enumerate(judge(sentences, model="trigram"))
+    ]
+    (tmp_path / "rated.jsonl").write_text("\n".join(lines))
+    fields = list_fields(run, "link", "rated.jsonl", "-m", "trigram", "--fit", "slln_lp", "--folds", "2")
+    assert fields["measure"] == "fit_slln_lp(group='', folds=2, seed=0)"
+    (row,) = json.loads(run("reproduce", "latest", "--json").stdout)
+    assert row["status"] == "equal"
 
 
 def test_a_fit_of_morcela_is_equal(run: Run, tmp_path: Path) -> None:
@@ -712,6 +726,7 @@ def test_an_expected_number_that_nothing_is_compared_with_is_no_agreement() -> N
         "PBC()|suite:{s}|model:{u}.lp() minus uniform(vocabulary=8).lp()|ci:none|test:none|{v}",
         "correlate(of='scores', kind='pearson')|suite:{s}|models:{u}.lp() and uniform(vocabulary=8).lp()|{v}",
         "fit_morcela(folds=2)|suite:{s}|model:{u}|reduction:morcela(unigrams='wordfreq:en', beta=1, gamma=1)|{v}",
+        "fit_slln_lp(folds=2)|suite:{s}|model:{u}|reduction:slln_lp(alpha=0.5)|{v}",
         "contrasts|suite:starter+targets(left)#0|model:{u}.lp()#target|multi_token:False|cutoffs:0,0,0,0|ci:none|{v}",
         "calibration(temperature)|suite:{s}|fit:folds|model:{u}.log_odds()|bins:5|{v}",
         "score|suite:{s}|model:{u}.lp()|{v}",

@@ -7,7 +7,7 @@ from acceptability import load_suite
 from acceptability.api.review import review
 from acceptability.stats.proportions import critical_count, simulate_power
 from acceptability.suites import build_pair_suite, make_pair
-from acceptability.types import Contrast, Sentence, Suite
+from acceptability.types import Contrast, Sentence, Suite, make_contrast
 
 
 def kinds(suite: Suite, **options: object) -> dict[str, tuple[str, ...]]:
@@ -92,3 +92,32 @@ def test_simulated_power_is_near_the_exact_one(n: int, effect: float) -> None:
     least = critical_count(n)
     exact = stats.binom.sf(least - 1, n, effect) + stats.binom.cdf(n - least, n, effect)
     assert simulate_power(n, effect) == pytest.approx(exact, abs=0.02)
+
+
+def with_contexts(*contexts: tuple[str, str]) -> Suite:
+    sentences = [
+        Sentence(
+            f"{number}/{name}", "He left.", label=int(name == "good"), tags={"context": context} if context else {}
+        )
+        for number, pair in enumerate(contexts)
+        for name, context in zip(("good", "bad"), pair, strict=True)
+    ]
+    pairs = zip(sentences[::2], sentences[1::2], strict=True)
+    return Suite("contexts", tuple(sentences), tuple(make_contrast(*pair) for pair in pairs))
+
+
+def test_the_same_sentence_after_two_contexts_is_no_fault() -> None:
+    kinds = {finding.kind for finding in review(with_contexts(("Tom came.", "Ann came."), ("Al sat.", "Eve sat.")))}
+    assert kinds == {"too few items"}
+    kinds = {finding.kind for finding in review(with_contexts(("Tom came.", "Tom came.")))}
+    assert kinds == {"identical pair", "labels contradict", "duplicate sentence", "too few items"}
+
+
+def test_contexts_are_compared_and_counted() -> None:
+    (finding,) = (one for one in review(with_contexts(("Tom came.", ""), ("A.", "B."))) if "context" in one.kind)
+    assert (finding.kind, finding.ids) == ("context on one side", ("0/good > 0/bad",))
+    longer = [(f"Tom{number} came very late.", f"Ann{number} came.") for number in range(20)]
+    kinds = {finding.kind for finding in review(with_contexts(*longer))}
+    assert "context length imbalance" in kinds
+    (finding,) = (one for one in review(with_contexts(("A Ã©.", "B."))) if one.kind == "encoding damage")
+    assert finding.ids == ("0/good",)

@@ -52,7 +52,18 @@ def test_suites_are_listed_with_their_counts(run: Run) -> None:
     for entry in load_catalog():
         assert (rows[entry.id]["sentences"], rows[entry.id]["contrasts"]) == (entry.sentences, entry.contrasts)
     table = run("suites").stdout
-    assert all(entry.id in table for entry in load_catalog())
+    assert all(entry.id in table for entry in load_catalog() if entry.folder != "multiblimp")
+    # One row for a suite of a hundred languages.
+    assert "multiblimp/…" in table
+    assert "multiblimp/deu" not in table
+
+
+def test_the_suites_of_a_language_are_listed(run: Run) -> None:
+    names = [row["id"] for row in json.loads(run("suites", "--language", "de", "--json").stdout)]
+    assert names == ["lau2017_smog/dewiki", "clams/de", "multiblimp/deu"]
+    assert "multiblimp/deu" in run("suites", "--language", "deu").stdout
+    fails(run, "There are suites in: ab, ", "suites", "--language", "xx")
+    fails(run, "suites show is given a name", "suites", "--language", "de", "show", "blimp")
 
 
 def test_a_suite_is_shown_exported_and_verified(run: Run, tmp_path: Path) -> None:
@@ -258,6 +269,16 @@ def test_judge_has_a_default_model() -> None:
     assert default_model() in list_named_models()
 
 
+def test_the_rows_behind_results_are_written_as_csv(run: Run, tmp_path: Path) -> None:
+    run("evaluate", "starter", "-m", "uniform", "--resamples", "0")
+    done = run("runs", "latest", "--csv", "rows.csv")
+    assert "383 rows written to rows.csv" in done.stderr
+    (folder,) = [row["folder"] for row in json.loads(run("runs", "--json").stdout)]
+    assert (tmp_path / "rows.csv").read_bytes() == (Path(folder) / "units.csv").read_bytes()
+    fails(run, "give both a run and a file", "runs", "latest")
+    fails(run, "no run named 'later'", "runs", "later", "--csv", "rows.csv")
+
+
 def test_compare_and_study(run: Run, tmp_path: Path, arpa: Path) -> None:
     found = json.loads(run("compare", "starter", "-m", "uniform", "-m", "uniform(vocabulary=9)", "--json").stdout)
     assert [row["difference"] for row in found] == pytest.approx([0.0], abs=1e-12)
@@ -304,7 +325,7 @@ def test_examples_in_notation_are_paired_checked_and_written_back(run: Run, tmp_
     kinds = [each["kind"] for each in json.loads(run("suites", "check", "pairs.jsonl", "--json").stdout)]
     assert "too few items" in kinds
     assert json.loads(run("evaluate", "ex.txt", "-m", "uniform", "-M", "PairAccuracy", "--json").stdout)[0]["n"] == 1
-    (tmp_path / "bad.txt").write_text("He [has left.\n")
+    (tmp_path / "bad.txt").write_text("He [has/*have left.\n")
     fails(run, "line 1, column 4: '[' is not closed", "suites", "show", "bad.txt")
     fails(run, "between 0.5 and 1", "suites", "check", "starter", "--effect", "2")
     fails(run, "marks are for a .txt file", "suites", "show", "items.csv", "--marks", "?=1")
@@ -365,7 +386,7 @@ class TestBadInput:
 
     def test_suite_files(self, run: Run, tmp_path: Path) -> None:
         cases = {
-            "missing.csv": ("sentences\nA b.\n", "has no column of sentences"),
+            "missing.csv": ("words\nA b.\n", "has no column of sentences"),
             "twice.csv": ("id,text\n1,A b.\n1,C d.\n", "the id '1' is already used in line 2"),
             "pair.jsonl": ('{"id": "a", "text": "A b.", "better_than": ["z"]}\n', "no sentence of that id"),
             "empty.csv": ("id,text\n7,\n", "sentence '7' is empty"),

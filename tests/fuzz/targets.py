@@ -10,6 +10,7 @@ import lzma
 import os
 import shutil
 import tempfile
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
@@ -35,11 +36,13 @@ from acceptability.specs import parse_model_spec
 from acceptability.specs import parse_signature as parse_signature
 from acceptability.store.scorefile import read_scores
 from acceptability.suites import load_suite
-from acceptability.suites.notation import read_marks, write_notation
+from acceptability.suites.brackets import read_marks
+from acceptability.suites.notation import write_notation
 from acceptability.suites.tables import write_jsonl
 from acceptability.text.io import format_csv
 from acceptability.train.corpus import open_corpus
 from acceptability.types import Contrast, Sentence, Suite
+from suites.sheets import write_ods, write_xlsx
 
 _MEMORY = Path("/dev/shm")
 _FOLDER = Path(tempfile.mkdtemp(prefix="fuzz-", dir=_MEMORY if os.access(_MEMORY, os.W_OK) else None))
@@ -282,6 +285,19 @@ def _zipped(data: str, pack: Callable[[bytes], bytes]) -> bytes:
     return pack(data.encode())
 
 
+def _sheet(write: Callable[..., Path]) -> bytes:
+    rows = [["item", "text", "label"], [1, "Cats sleep.", 1], [1, "Cats sleeps.", 0]]
+    return write(_FOLDER / "seed", {"A": rows, "B": rows}).read_bytes()
+
+
+def _archived() -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("a/x.csv", "good,bad\nA b.,B a.\n")
+        archive.writestr("a/y.csv", "good;bad\nA b.;B a.\n")
+    return packed.getvalue()
+
+
 def _parquet() -> tuple[bytes, ...]:
     try:
         import pyarrow
@@ -391,6 +407,11 @@ def targets() -> list[Target]:
             (*_TABLE, *_JSON, "\n"),
         ),
         Target("Parquet", _suite("parquet"), _parquet(), ("PAR1", "text", "\0")),
+        Target("spreadsheets", _suite("xlsx"), (_sheet(write_xlsx),), ("PK", "<c r=", "<v>", "\0")),
+        Target("open spreadsheets", _suite("ods"), (_sheet(write_ods),), ("PK", "<table:table-row", "\0")),
+        Target("archives", _suite("zip"), (_archived(),), ("PK", "text", "\0")),
+        Target("arrays of JSON", _suite("json"), (b'[{"text": "A b.", "label": "1"}]',), _JSON),
+        Target("labelled lines", _suite("txt"), (b"True\tA b.\nFalse\tB a.\n",), ("True", "False", "\t", "\n")),
         Target(
             "linguists' notation",
             _suite("txt"),

@@ -18,9 +18,10 @@ from acceptability.api.evaluation import evaluate
 from acceptability.errors import AcceptabilityError, SuiteError
 from acceptability.report.page import ReportHeading, build_browser, render_report
 from acceptability.report.report_data import attach_suites, load_report_data
-from acceptability.store.runs import collect_unit_rows, save_run
+from acceptability.store.runs import save_run
 from acceptability.store.scorefile import read_scores
 from acceptability.store.scores import ScoreStore
+from acceptability.store.unit_rows import collect_unit_rows
 from acceptability.suites import load_suite
 from acceptability.suites.tables import write_jsonl
 from acceptability.text.io import write_rows
@@ -125,6 +126,8 @@ def _strings(value: Any) -> set[str]:
     return {text for each in inner for text in _strings(each)}
 
 
+MARKED_OR_NOTHING = re.compile(r"(?:[*✓✔]|\?\??)[*?]*\s?\w|(?:NA|N/A|NaN|nan|NULL|None|#N/A)\Z")
+
 WAYS = {
     "CSV": lambda text, folder: through_table(text, folder, ".csv"),
     "TSV": lambda text, folder: through_table(text, folder, ".tsv"),
@@ -142,7 +145,11 @@ WAYS = {
 def test_a_sentence_comes_back_as_it_went_in(way: str, tmp_path: Path) -> None:
     def one(text: str) -> None:
         count.inputs += 1
-        if is_sentence(text):
+        if way in ("CSV", "TSV") and MARKED_OR_NOTHING.match(text):
+            # People put such into tables and mean no sentence by it; JSONL takes it.
+            with pytest.raises(AcceptabilityError):
+                WAYS[way](text, tmp_path)
+        elif is_sentence(text):
             assert WAYS[way](text, tmp_path) == text
         else:
             with pytest.raises((AcceptabilityError, UnicodeEncodeError)):

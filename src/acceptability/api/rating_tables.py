@@ -25,7 +25,7 @@ from acceptability.specs import build_signature, format_spec
 from acceptability.store.scorefile import read_scores
 from acceptability.suites import load_suite
 from acceptability.suites.frames import hash_frame, is_pandas
-from acceptability.suites.tables import is_table_file
+from acceptability.suites.table_files import is_table_file
 from acceptability.types import Scores, Suite
 
 if TYPE_CHECKING:

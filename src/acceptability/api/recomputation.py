@@ -41,14 +41,19 @@ from acceptability.specs import (
 from acceptability.stats.bootstrap import Bootstrap, parse_bootstrap
 from acceptability.store.runs import find_part, iter_input_suites
 from acceptability.store.scorefile import SignedScores, parse_score_signature, read_scores
-from acceptability.suites import find_entries, is_catalog_name, load_suite
-from acceptability.suites.tables import TABLE_SUFFIXES, is_table_file
+from acceptability.suites import find_entries, find_source_kind, is_catalog_name, load_suite
+from acceptability.suites.table_files import TableOptions
+from acceptability.text.containers import drop_gzip_suffix
 from acceptability.types import SINGLE_ROWS, Scores, Suite, find_named_part, split_part_name
 
 Row = Mapping[str, object]
 Fields = Mapping[str, str]
 
-_SUITE_SUFFIXES = (*TABLE_SUFFIXES, ".txt", ".json")
+
+def _is_named(file: Path, base: str) -> bool:
+    """Tell whether the suite in a file, an archive or a folder has a name."""
+    stem = file.name if file.is_dir() else Path(drop_gzip_suffix(file.name)).stem.removesuffix(".tar")
+    return stem == base and (file.is_dir() or not is_catalog_name(str(file)))
 
 
 @dataclass(frozen=True)
@@ -73,7 +78,7 @@ class Materials:
     Args:
         models: Specs of models, of which those with the right signature are used.
         data: Files, or ``hf:OWNER/NAME``, that may be the suite or the scores.
-        columns: The columns of these files by their meaning.
+        options: What the user says about the tables among these files.
         look_in: Folders to search for models and files.
         runs: What saved runs were given.
         engine: Where models run.
@@ -82,7 +87,7 @@ class Materials:
 
     models: Sequence[str] = ()
     data: Sequence[str] = ()
-    columns: Mapping[str, str] = field(default_factory=dict)
+    options: TableOptions = field(default_factory=TableOptions)
     look_in: Sequence[Path] = ()
     runs: Sequence[SavedInputs] = ()
     engine: str | Engine = "local"
@@ -194,7 +199,7 @@ class Recomputation:
             yield from iter_input_suites(run.folder, run.inputs, name)
         base = split_part_name(name)[0]
         for path in self.materials.data:
-            if path.startswith("hf:") or path.lower().endswith(_SUITE_SUFFIXES):
+            if not is_catalog_name(path):
                 yield from self._try_suite(path)
         # A file and a suite of the catalog may have the same name, so the catalog is tried even if a file was found.
         for candidate in dict.fromkeys((name, base)):
@@ -202,18 +207,21 @@ class Recomputation:
                 yield from self._try_suite(candidate)
         for folder in (Path(), *self.materials.folders):
             for file in sorted(folder.glob("*")) if "/" not in base else ():
-                if file.stem == base and file.suffix.lower() in _SUITE_SUFFIXES:
+                if _is_named(file, base):
                     yield from self._try_suite(str(file))
 
     def _try_suite(self, name: str) -> Iterator[Suite]:
         """Yield a suite if it can be read, by the columns that were given now or when a saved run read it."""
-        is_table = is_table_file(name) or name.startswith("hf:")
+        is_table = find_source_kind(name) in ("table", "hub", "text")
         recorded = [
-            suite["columns"] for run in self.materials.runs for suite in run.inputs.get("suites", ()) if is_table
+            {**suite.get("reading", {}), "columns": suite["columns"]}
+            for run in self.materials.runs
+            for suite in run.inputs.get("suites", ())
+            if is_table
         ]
-        for columns in (self.materials.columns if is_table else {}, *recorded, {}):
+        for reading in (self.materials.options.describe() if is_table else {}, *recorded, {}):
             try:
-                yield load_suite(name, columns=columns)
+                yield load_suite(name, **reading)
             # It is another file of this name, or has other columns; if none fits, the error says what was looked for.
             except AcceptabilityError:
                 continue
@@ -434,7 +442,7 @@ def _list_sources(fields: Fields) -> list[str]:
     # What scores of tokens or words lack is said when they are to be computed.
     if fields["measure"] == "score":
         return []
-    if fields["measure"].startswith("fit_morcela("):
+    if fields["measure"].startswith(("fit_morcela(", "fit_slln_lp(")):
         return [f"{fields.get('model')}.{fields.get('reduction')}"]
     if "model" not in fields or fields["measure"].partition("(")[0] in _COMMANDS_INSTEAD:
         return []
@@ -618,15 +626,18 @@ def _recompute_link(recomputation: Recomputation, fields: Fields) -> list[Row]:
     options: dict[str, Any] = dict(parse_spec(fields["measure"]).options)
     suite = recomputation.find_suite(fields["suite"], any_content=_is_partial([fields["model"]]))
     model = recomputation.find_model(fields["model"])
-    reduction = parse_spec(recomputation.find_reduction(fields["reduction"]))
-    unigrams = str(reduction.options.get("unigrams", ""))
+    unigrams, kind = None, parse_spec(fields["measure"]).name
+    if kind == "fit_morcela":
+        reduction = parse_spec(recomputation.find_reduction(fields["reduction"]))
+        unigrams = str(reduction.options.get("unigrams", ""))
     # Signatures say what the folds keep together; the function's argument has the name that all functions give it.
     options["by"] = options.pop("group", None)
     options["progress"] = recomputation.materials.progress
     # The version before had no test.
     draws = _DRAWS.search(fields.get("test", "none"))
     options["resampling"] = LinkResampling(_parse_interval(fields), int(draws[1]) if draws else 0)
-    fits = registry.call_factory(link, "fit_morcela", [suite, [model], unigrams], options)
+    options["fit"] = kind.removeprefix("fit_")
+    fits = registry.call_factory(link, kind, [suite, [model], unigrams], options)
     return [fit.row() for fit in fits.values()]
 
 
@@ -770,6 +781,7 @@ def _recompute_power(recomputation: Recomputation, fields: Fields) -> list[Row]:
 _KINDS: dict[str, Callable[[Recomputation, Fields], list[Row]]] = {
     "correlate": _recompute_correlations,
     "fit_morcela": _recompute_link,
+    "fit_slln_lp": _recompute_link,
     "contrasts": _recompute_contrasts,
     "calibration": _recompute_calibration,
     "score": _recompute_scores,

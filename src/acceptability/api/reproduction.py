@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from acceptability import __version__
 from acceptability.api.interface.arguments import check_list
@@ -20,6 +21,7 @@ from acceptability.errors import AcceptabilityError, SpecError, UnknownName
 from acceptability.protocols import Engine
 from acceptability.specs import SHORT_DIGITS, parse_signature, shorten_signature
 from acceptability.store.runs import LATEST, SavedRun, find_run, list_saved_runs, read_result_rows, runs_folder
+from acceptability.suites.table_files import parse_table_options
 
 EQUAL, ROUNDED, DIFFERENT = "equal", "equal within rounding", "different"
 COMPUTED, MISSING, UNSUPPORTED = "computed", "missing", "not reproducible"
@@ -27,7 +29,7 @@ COMPUTED, MISSING, UNSUPPORTED = "computed", "missing", "not reproducible"
 # Another processor or library adds numbers in another order. More than this is no rounding, and would show in a table.
 _ROUNDING = 1e-6
 # What a printed number is of, by kind: the first of these columns that a row has.
-_VALUE_COLUMNS = ("value", "difference", "r", "morcela", "directionality", "ours", "mean", "score")
+_VALUE_COLUMNS = ("value", "difference", "r", "morcela", "slln_lp", "directionality", "ours", "mean", "score")
 _PRINTED_COLUMNS = ("low", "high")
 _NUMBER = re.compile(r"[-+−]?\d*\.?\d+(?:e[-+]?\d+)?", re.IGNORECASE)
 _SHORT_FORM = re.compile(rf"[0-9a-f]{{{SHORT_DIGITS}}}\Z")
@@ -103,6 +105,7 @@ def reproduce(
     models: Sequence[str] = (),
     data: Sequence[str] = (),
     columns: Mapping[str, str] | None = None,
+    reading: Mapping[str, Any] | None = None,
     look_in: Sequence[Path | str] = (),
     engine: str | Engine = "local",
     progress: ProgressCallback | None = None,
@@ -117,6 +120,7 @@ def reproduce(
         models: Specs of models, if a model of the signature is elsewhere, or on a server.
         data: Files, such as tables and scores, if they are elsewhere.
         columns: The columns of these files by their meaning.
+        reading: What else the suites among them do not say themselves, as for ``load_suite``: ``{"sheet": "Items"}``.
         look_in: Folders in which models and files may lie.
         engine: Where the models run.
         progress: Called with a model's name, the number of finished queries, and the number of all queries.
@@ -135,7 +139,8 @@ def reproduce(
                 f"{signature} has {len(requests)} results: give the signature of one with the expected value"
             )
         requests = [_Request(requests[0].signature, _parse_expected(expected, requests[0].signature))]
-    materials = Materials(models, data, columns or {}, [Path(folder) for folder in look_in], runs, engine, progress)
+    options = parse_table_options({**(reading or {}), "columns": columns or {}})
+    materials = Materials(models, data, options, [Path(folder) for folder in look_in], runs, engine, progress)
     recomputation = Recomputation(materials)
     return [_reproduce_request(request, recomputation) for request in requests]
 

@@ -62,8 +62,10 @@ def review(suite: Suite, *, effect: float = 0.6, language: str = "en", seed: int
         *_find_contradictions(suite),
         *_find_duplicates(suite),
         *_find_incomplete(suite),
+        *_find_context_faults(suite),
         *_find_encoding_damage(suite),
         *_check_length_balance(suite),
+        *_check_context_balance(suite),
         *_check_frequency_balance(suite, language),
         *_check_power(suite, effect, seed),
     ]
@@ -89,9 +91,26 @@ def detect_language(suite: Suite, name: str) -> str:
 def _find_identical_pairs(suite: Suite) -> Iterator[Finding]:
     # No model can get such a pair right, so it only adds noise or, by the tie rule, a constant.
     texts = suite.by_id
-    same = [contrast.id for contrast in suite.contrasts if texts[contrast.better].text == texts[contrast.worse].text]
+    same = [one.id for one in suite.contrasts if _find_query(texts[one.better]) == _find_query(texts[one.worse])]
     if same:
         yield Finding("identical pair", f"{len(same)} contrasts have the same text on both sides", tuple(same))
+
+
+def _find_query(sentence: Sentence) -> tuple[str, str]:
+    """Return what a model reads: the context and the sentence. The same words after another text are another query."""
+    return sentence.tags.get("context", ""), sentence.text
+
+
+def _find_context_faults(suite: Suite) -> Iterator[Finding]:
+    has_context = {sentence.id: bool(sentence.tags.get("context", "").strip()) for sentence in suite.sentences}
+    one_sided = [one.id for one in suite.contrasts if has_context[one.better] != has_context[one.worse]]
+    if one_sided:
+        message = f"{len(one_sided)} contrasts have a context before one of their sentences only"
+        yield Finding("context on one side", message, tuple(one_sided))
+    without = [name for name, has in has_context.items() if not has]
+    if 0 < len(without) < len(has_context) and not one_sided:
+        message = f"{len(without)} of {len(has_context)} sentences have no context"
+        yield Finding("sentence without context", message, tuple(without))
 
 
 def _find_contradictions(suite: Suite) -> Iterator[Finding]:
@@ -105,21 +124,21 @@ def _find_contradictions(suite: Suite) -> Iterator[Finding]:
         message = f"{len(contradicting)} contrasts prefer a sentence labelled 0, or disprefer one labelled 1"
         yield Finding("label against contrast", message, tuple(contradicting))
     # Suites collected from several sources may contain a sentence twice, judged differently.
-    labels: dict[str, set[int]] = {}
+    labels: dict[tuple[str, str], set[int]] = {}
     for sentence in suite.sentences:
         if sentence.label is not None:
-            labels.setdefault(sentence.text, set()).add(sentence.label)
+            labels.setdefault(_find_query(sentence), set()).add(sentence.label)
     ambiguous_texts = {text for text, text_labels in labels.items() if len(text_labels) > 1}
     if ambiguous_texts:
-        ids = tuple(sentence.id for sentence in suite.sentences if sentence.text in ambiguous_texts)
+        ids = tuple(sentence.id for sentence in suite.sentences if _find_query(sentence) in ambiguous_texts)
         yield Finding("labels contradict", f"{len(ambiguous_texts)} texts have both labels", ids)
 
 
 def _find_duplicates(suite: Suite) -> Iterator[Finding]:
-    counts = Counter(sentence.text for sentence in suite.sentences)
+    counts = Counter(map(_find_query, suite.sentences))
     repeated = {text for text, count in counts.items() if count > 1}
     if repeated:
-        ids = tuple(sentence.id for sentence in suite.sentences if sentence.text in repeated)
+        ids = tuple(sentence.id for sentence in suite.sentences if _find_query(sentence) in repeated)
         yield Finding("duplicate sentence", f"{len(repeated)} texts occur more than once, in {len(ids)} sentences", ids)
 
 
@@ -136,7 +155,7 @@ def _find_incomplete(suite: Suite) -> Iterator[Finding]:
 
 
 def _find_encoding_damage(suite: Suite) -> Iterator[Finding]:
-    damaged_ids = [sentence.id for sentence in suite.sentences if _DAMAGE.search(sentence.text)]
+    damaged_ids = [one.id for one in suite.sentences if any(map(_DAMAGE.search, _find_query(one)))]
     if damaged_ids:
         message = (
             f"{len(damaged_ids)} sentences look damaged: wrongly decoded letters, control characters or HTML entities"
@@ -150,6 +169,20 @@ def _check_length_balance(suite: Suite) -> Iterator[Finding]:
     if sum(" " in sentence.text for sentence in suite.sentences) * 2 > len(suite.sentences):
         return _find_imbalance(suite, "length", "words", lambda sentence: float(len(sentence.text.split())))
     return _find_imbalance(suite, "length", "characters", lambda sentence: float(len(sentence.text)))
+
+
+def _check_context_balance(suite: Suite) -> Iterator[Finding]:
+    """Compare the lengths of contexts, if the two members of contrasts have contexts of their own."""
+    by_id = suite.by_id
+    contexts = [
+        (by_id[one.better].tags.get("context"), by_id[one.worse].tags.get("context")) for one in suite.contrasts
+    ]
+    if any(better != worse for better, worse in contexts):
+        yield from _find_imbalance(suite, "context length", "words", _count_context_words)
+
+
+def _count_context_words(sentence: Sentence) -> float:
+    return float(len(sentence.tags.get("context", "").split()))
 
 
 def _check_frequency_balance(suite: Suite, language: str) -> Iterator[Finding]:

@@ -84,8 +84,7 @@ _PANELS: dict[str, dict[str, tuple[str, str]]] = {
             "acceptability regress latest --formula 'correct ~ model + (1 | item)' --family binomial",
         ),
         "link": (
-            "Fit MORCELA to ratings, cross-validate it along with SLOR and the "
-            "log-probability, and test it against SLOR.",
+            "Fit MORCELA or SLLN-LP to ratings, cross-validate it along with unfitted scores, and test it against one.",
             "acceptability link lau/bnc -m trigram --unigrams wordfreq:en",
         ),
     },
@@ -167,8 +166,8 @@ _PANELS: dict[str, dict[str, tuple[str, str]]] = {
             "acceptability recipes",
         ),
         "runs": (
-            "List the saved runs, the oldest first.",
-            "acceptability runs",
+            "List the saved runs, the oldest first, or write the rows behind the results of one as CSV.",
+            "acceptability runs latest --csv rows.csv",
         ),
         "store": (
             "List the stored outputs of models, and forget some.",

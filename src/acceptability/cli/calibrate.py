@@ -9,11 +9,15 @@ import typer
 
 from acceptability.api.recalibration import BINS, Calibration, calibrate
 from acceptability.cli.console import (
+    DEFAULT_READING,
     AddressOption,
     Display,
     EngineOption,
     JsonOption,
+    SuiteReading,
     load_cli_engine,
+    load_cli_suite,
+    make_suite_input,
     print_json,
     print_notes,
     print_signatures,
@@ -21,16 +25,17 @@ from acceptability.cli.console import (
     record_run,
     show_progress,
     with_display,
+    with_reading_options,
 )
 from acceptability.errors import SpecError
 from acceptability.models.kinds import complete_model_spec
 from acceptability.report.display_names import NumberFormat
 from acceptability.report.text_table import make_table
-from acceptability.store.runs import RunInputs, SuiteInput
-from acceptability.suites import load_suite
+from acceptability.store.runs import RunInputs
 
 
 @with_display
+@with_reading_options(without=("unit",))
 def command(
     model: Annotated[str, typer.Option("--model", "-m", metavar="MODEL", help="A classifier: its folder.")],
     suite: Annotated[
@@ -50,6 +55,7 @@ def command(
     bins: Annotated[int, typer.Option("--bins", help="The number of bins of predicted probabilities.")] = BINS,
     engine: EngineOption = "local",
     address: AddressOption = None,
+    reading: SuiteReading = DEFAULT_READING,
     as_json: JsonOption = False,
     *,
     display: Display,
@@ -57,7 +63,7 @@ def command(
     """Measure the calibration of a classifier, before and after its probabilities are recalibrated."""
     model, on = complete_model_spec(model), _take_former_suite(suite, former_suite)
     runner = load_cli_engine(engine, address)
-    measured, fitted_on = load_suite(on), load_suite(fit) if fit else None
+    measured, fitted_on = load_cli_suite(on, reading), load_cli_suite(fit, reading) if fit else None
     with show_progress() as progress:
         calibration = calibrate(
             measured, model, fit=fitted_on, method=method, bins=bins, engine=runner, progress=progress
@@ -72,7 +78,8 @@ def command(
         )
     print_notes(_describe(calibration))
     print_signatures([calibration.signature], display)
-    given = [SuiteInput(suite, name) for suite, name in ((measured, on), (fitted_on, fit)) if suite and name]
+    pairs = ((measured, on), (fitted_on, fit))
+    given = [make_suite_input(suite, name, reading) for suite, name in pairs if suite and name]
     record_run("calibrate", list(calibration.rows()), [calibration.signature], inputs=RunInputs(given, [model]))
 
 

@@ -1,10 +1,10 @@
-"""``acceptability compare``: differences of models on a suite; ``correlate``: their correlations; ``link``: MORCELA."""
+"""``acceptability compare``: differences of models; ``correlate``: their correlations; ``link``: fitted scores."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -23,15 +23,15 @@ from acceptability.api.comparison import (
     select_contrast_measures,
 )
 from acceptability.api.evaluation import resolve_measures
-from acceptability.api.linking import LINKS, LinkResampling, MorcelaFit, link
+from acceptability.api.linking import LINKS, SLLN_LINKS, LinkResampling, MorcelaFit, SllnFit, link
 from acceptability.cli.console import (
+    DEFAULT_READING,
     AddressOption,
     ByOption,
     Display,
     EngineOption,
     IntervalOption,
     JsonOption,
-    MarksOption,
     MeasuresOption,
     ModelsOption,
     OptionalModelsOption,
@@ -42,8 +42,7 @@ from acceptability.cli.console import (
     ResamplesOption,
     SeedOption,
     SuiteArgument,
-    SuiteColumnsOption,
-    UnitOption,
+    SuiteReading,
     WhereOption,
     complete_model_specs,
     load_cli_engine,
@@ -60,6 +59,7 @@ from acceptability.cli.console import (
     record_run,
     show_progress,
     with_display,
+    with_reading,
 )
 from acceptability.cli.report import ReportFileOption, check_report, write_run_report
 from acceptability.report.display_names import NumberFormat, name_group, name_measure
@@ -99,6 +99,7 @@ ScoreColumnsOption = Annotated[
 
 
 @with_display
+@with_reading
 def command(
     suite: SuiteArgument,
     model: OptionalModelsOption = None,
@@ -122,9 +123,7 @@ def command(
         Path | None,
         typer.Option("--differing", help="Write the contrasts that only one of two models gets right: .csv or .jsonl."),
     ] = None,
-    columns: SuiteColumnsOption = None,
-    marks: MarksOption = None,
-    unit: UnitOption = None,
+    reading: SuiteReading = DEFAULT_READING,
     engine: EngineOption = "local",
     address: AddressOption = None,
     report: ReportFileOption = None,
@@ -143,7 +142,7 @@ def command(
     SignificanceTest(bootstrap, draws)
     # Everything that can be wrong with the options is checked before the models run, which may take hours.
     tags = read_where(where)
-    whole = load_cli_suite(suite, columns, marks, unit)
+    whole = load_cli_suite(suite, reading)
     loaded = whole.filter(**tags)
     measures = resolve_measures(loaded, measure or (), by=by, bootstrap=bootstrap)
     if pairs:
@@ -164,13 +163,14 @@ def command(
         discordant_rows = collect_discordant_rows(loaded, measures, all_scores)
         write_spreadsheet(pairs, discordant_rows, header=DISCORDANT_COLUMNS)
         print_message(f"{len(discordant_rows)} contrasts that only one of the two models gets right: {pairs}")
-    inputs = RunInputs([make_suite_input(whole, suite, columns, marks)], model, sources.files, sources.columns)
+    inputs = RunInputs([make_suite_input(whole, suite, reading)], model, sources.files, sources.columns)
     signatures = [comparison.signature for comparison in comparisons]
     run = record_run("compare", rows, signatures, collect_compared_units(comparisons), inputs)
     write_run_report(report, run, [loaded])
 
 
 @with_display
+@with_reading
 def correlate_command(
     suite: SuiteArgument,
     model: OptionalModelsOption = None,
@@ -186,9 +186,7 @@ def correlate_command(
     kind: Annotated[str, typer.Option("--kind", help="pearson, spearman or kendall.")] = "pearson",
     resample_by: ResampleByOption = None,
     region: RegionOption = None,
-    columns: SuiteColumnsOption = None,
-    marks: MarksOption = None,
-    unit: UnitOption = None,
+    reading: SuiteReading = DEFAULT_READING,
     engine: EngineOption = "local",
     address: AddressOption = None,
     as_json: JsonOption = False,
@@ -198,7 +196,7 @@ def correlate_command(
     """Correlate the scores of models with human ratings and with each other."""
     model = complete_model_specs(model)
     tags = read_where(where)
-    whole = load_cli_suite(suite, columns, marks, unit)
+    whole = load_cli_suite(suite, reading)
     loaded = whole.filter(**tags)
     check_correlations(loaded, of, kind, resample_by)
     sources = ScoreSources(
@@ -220,7 +218,7 @@ def correlate_command(
         reasons = [f"{pair.first}, {pair.second}: {pair.reason}" for pair in correlations if pair.reason]
         print_notes([*reasons, *described, *correlations[0].notes])
         print_signatures([signature], display)
-    inputs = RunInputs([make_suite_input(whole, suite, columns, marks)], model, sources.files, sources.columns)
+    inputs = RunInputs([make_suite_input(whole, suite, reading)], model, sources.files, sources.columns)
     record_run("correlate", rows, [correlations[0].signature], inputs=inputs)
 
 
@@ -286,12 +284,15 @@ def _name_row(row: Comparison) -> str:
 
 
 @with_display
+@with_reading
 def link_command(
     suite: SuiteArgument,
     model: ModelsOption,
     unigrams: Annotated[
-        str, typer.Option("--unigrams", help="The table of unigram frequencies: wordfreq:en, or a file.")
-    ],
+        str | None,
+        typer.Option("--unigrams", help="For MORCELA, the table of unigram frequencies: wordfreq:en, or a file."),
+    ] = None,
+    fit: Annotated[str, typer.Option("--fit", help="What is fitted: morcela or slln_lp.")] = "morcela",
     by: Annotated[
         str | None,
         typer.Option(
@@ -304,42 +305,45 @@ def link_command(
     resamples: ResamplesOption = 1000,
     draws: DrawsOption = 2000,
     seed: SeedOption = 0,
-    columns: SuiteColumnsOption = None,
-    unit: UnitOption = None,
+    reading: SuiteReading = DEFAULT_READING,
     as_json: JsonOption = False,
     *,
     display: Display,
 ) -> None:
-    """Fit MORCELA to ratings, cross-validate it along with SLOR and the log-probability, and test it against SLOR."""
+    """Fit MORCELA or SLLN-LP to ratings, cross-validate it along with unfitted scores, and test it against one."""
     model = complete_model_specs(model)
-    loaded = load_cli_suite(suite, columns, unit=unit)
+    loaded = load_cli_suite(suite, reading)
     resampling = LinkResampling(make_bootstrap(resamples, None, seed), draws)
     with show_progress() as progress:
-        fits = link(loaded, model, unigrams, by=by, folds=folds, seed=seed, resampling=resampling, progress=progress)
+        # The two kinds of fits have the same interface, and differ in their constants and baselines.
+        options: dict[str, Any] = {"fit": fit, "by": by, "folds": folds, "seed": seed, "resampling": resampling}
+        fits: Mapping[str, MorcelaFit | SllnFit] = link(loaded, model, unigrams, **options, progress=progress)
     # The spec as it was typed, which is what users recognise in a table.
-    rows = [{"model": name, **fit.row()} for name, fit in fits.items()]
+    rows = [{"model": name, **one.row()} for name, one in fits.items()]
     if as_json:
         print_json(rows)
     else:
-        _print_fits(fits, folds, display)
+        _print_fits(fits, fit, folds, display)
     # The table of unigrams is a file, unless it is one of wordfreq's.
-    files = [Path(unigrams)] if Path(unigrams).is_file() else []
-    inputs = RunInputs([make_suite_input(loaded, suite, columns)], model, files)
-    record_run("link", rows, [fit.signature for fit in fits.values()], inputs=inputs)
+    files = [Path(unigrams)] if unigrams and Path(unigrams).is_file() else []
+    inputs = RunInputs([make_suite_input(loaded, suite, reading)], model, files)
+    record_run("link", rows, [one.signature for one in fits.values()], inputs=inputs)
 
 
-def _print_fits(fits: Mapping[str, MorcelaFit], folds: int, display: Display) -> None:
-    """Print the constants and the correlations, then MORCELA against SLOR, and the notes below."""
+def _print_fits(fits: Mapping[str, MorcelaFit | SllnFit], kind: str, folds: int, display: Display) -> None:
+    """Print the constants and the correlations, then the difference from the first baseline, and the notes below."""
     style = NumberFormat(display.style.digits)
     rows = [{"model": name, **fit.row()} for name, fit in fits.items()]
-    numbers = ["beta", "gamma", *LINKS]
+    constants, links = _FITS[kind]
+    numbers = [*constants, *links]
+    fitted, baseline = (_LINK_NAMES[name] for name in links[:2])
     print_table(
         make_table(
-            ["model", "beta", "gamma", *(_LINK_NAMES.get(name, name) for name in LINKS), "n"],
+            ["model", *constants, *(_LINK_NAMES[name] for name in links), "n"],
             [[row["model"], *(_format_link_cell(row[name], style) for name in numbers), row["n"]] for row in rows],
         ),
         make_table(
-            ["model", "MORCELA − SLOR", "95 % interval", "p"],
+            ["model", f"{fitted} − {baseline}", "95 % interval", "p"],
             [
                 [
                     name,
@@ -352,7 +356,7 @@ def _print_fits(fits: Mapping[str, MorcelaFit], folds: int, display: Display) ->
         ),
     )
     signatures = {fit.signature: name for name, fit in fits.items()}
-    names = ", ".join(_LINK_NAMES.get(name, name) for name in LINKS)
+    names = ", ".join(_LINK_NAMES[name] for name in links)
     lines = [f"{names}: correlation with ratings of sentences not fitted to, mean of {folds} folds"]
     lines += describe_intervals(signatures)
     for name, fit in fits.items():
@@ -364,7 +368,10 @@ def _print_fits(fits: Mapping[str, MorcelaFit], folds: int, display: Display) ->
     print_signatures(signatures, display)
 
 
-_LINK_NAMES = {"morcela": "MORCELA", "slor": "SLOR", "lp": "LP"}
+_LINK_NAMES = {"morcela": "MORCELA", "slln_lp": "SLLN-LP", "slor": "SLOR", "mean_lp": "mean LP", "lp": "LP"}
+
+# The fitted constants and the compared functions of each.
+_FITS = {"morcela": (("beta", "gamma"), LINKS), "slln_lp": (("alpha",), SLLN_LINKS)}
 
 
 def _format_link_cell(cell: object, style: NumberFormat) -> str:

@@ -13,7 +13,8 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from inspect import Parameter, signature
 from pathlib import Path
 from typing import Annotated, Any, TextIO
@@ -33,9 +34,12 @@ from acceptability.report.text_table import TextTable, make_table, render_table,
 from acceptability.specs import format_spec, parse_signature, parse_spec, shorten_signature
 from acceptability.stats.bootstrap import Bootstrap
 from acceptability.stats.sampling_units import parse_sampling_unit
-from acceptability.store.runs import RunInputs, RunRow, SavedRun, SuiteInput, save_run
+from acceptability.store.runs import RunInputs, SavedRun, SuiteInput, save_run
+from acceptability.store.unit_rows import RunRow
 from acceptability.suites import load_suite
-from acceptability.suites.notation import read_marks
+from acceptability.suites.brackets import read_marks
+from acceptability.suites.column_names import parse_labels
+from acceptability.suites.table_files import TableOptions
 from acceptability.types import Suite
 
 SuiteArgument = Annotated[str, typer.Argument(help="A suite of the catalog, a file, or hf:OWNER/NAME.")]
@@ -124,18 +128,6 @@ AddressOption = Annotated[
     str | None,
     typer.Option("--address", help="The address of the Ray cluster, HOST:PORT, or auto for one on this machine."),
 ]
-SuiteColumnsOption = Annotated[
-    str | None,
-    typer.Option(
-        "--columns",
-        "--suite-columns",
-        help="For a table: its columns by meaning, MEANING=COLUMN,… such as text=Sentence.",
-    ),
-]
-MarksOption = Annotated[
-    str | None,
-    typer.Option("--marks", help="For a .txt file of examples: the labels of judgement marks, such as ?=1,#=drop."),
-]
 PartialOption = Annotated[
     bool,
     typer.Option("--partial", help="Leave sentences that a file of scores lacks out of the results, and say how many."),
@@ -154,15 +146,6 @@ ResampleByOption = Annotated[
         metavar="TAG",
         help="What intervals, tests and folds keep together: a tag, two (paradigm/item), or row for single rows. "
         "Default: the suite's sampling unit.",
-    ),
-]
-UnitOption = Annotated[
-    str | None,
-    typer.Option(
-        "--unit",
-        metavar="TAG",
-        help="The sampling unit of the suite: a tag, two (paradigm/item), or row. Default: that of the catalog or the "
-        "file; for a table set or item, if all rows have it.",
     ),
 ]
 IntervalOption = Annotated[
@@ -230,6 +213,121 @@ def with_display(command: Callable[..., None], *, shares: bool = True) -> Callab
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     run.__name__, run.__doc__, run.__module__ = command.__name__, command.__doc__, command.__module__
     return run
+
+
+@dataclass(frozen=True)
+class SuiteReading:
+    """How the suite of a command is read.
+
+    Args:
+        table: What the user says about a table.
+        marks: The labels of judgement marks in a .txt file of examples.
+        unit: The sampling unit, if not that of the suite.
+    """
+
+    table: TableOptions = field(default_factory=TableOptions)
+    marks: Mapping[str, int | None] = field(default_factory=dict)
+    unit: str | None = None
+
+
+DEFAULT_READING = SuiteReading()
+_PANEL = "How the suite is read"
+
+
+def _make_reading_parameter(name: str, default: object, kind: object, *words: str, **settings: Any) -> Parameter:
+    return Parameter(
+        name,
+        Parameter.KEYWORD_ONLY,
+        default=default,
+        annotation=Annotated[kind, typer.Option(*words, rich_help_panel=_PANEL, **settings)],
+    )
+
+
+_TEXT = str | None
+_READING_PARAMETERS = (
+    _make_reading_parameter(
+        "columns", None, _TEXT, "--columns", "--suite-columns",
+        help="For a table: its columns by meaning, MEANING=COLUMN,… such as text=Sentence; - for none.",
+    ),
+    _make_reading_parameter(
+        "labels", None, _TEXT, "--labels",
+        help="For a table: what its labels mean, WORD=1,WORD=0,WORD=none; empty=1 for empty cells.",
+    ),
+    _make_reading_parameter("pair_by", None, _TEXT, "--pair-by", metavar="TAG", help=(
+        "For a table with a sentence a row: contrast acceptable and unacceptable rows of the same item, or "
+        "paradigm/item."
+    )),
+    _make_reading_parameter("sheet", None, _TEXT, "--sheet", help="For a spreadsheet: the sheet. Default: the first."),
+    _make_reading_parameter(
+        "quoting", True, bool, "--quoting/--no-quoting", show_default=False,
+        help="For a text table: --no-quoting if quotation marks are a part of the text.",
+    ),
+    _make_reading_parameter("separator", None, _TEXT, "--separator", help=(
+        "For a text table: comma, semicolon or tab. Default: recognised."
+    )),
+    _make_reading_parameter("decimal", None, _TEXT, "--decimal", help=(
+        "For a text table: point or comma. Default: recognised."
+    )),
+    _make_reading_parameter("encoding", None, _TEXT, "--encoding", help=(
+        "For a text table: its encoding, such as cp1250. Default: UTF-8, or recognised."
+    )),
+    _make_reading_parameter(
+        "marks", None, _TEXT, "--marks",
+        help="For a .txt file of examples: the labels of judgement marks, such as ?=1,#=drop; none if it has none.",
+    ),
+    _make_reading_parameter(
+        "unit", None, _TEXT, "--unit", metavar="TAG",
+        help="The sampling unit of the suite: a tag, two (paradigm/item), or row. Default: that of the catalog or the "
+        "file; for a table set or item, if all rows have it.",
+    ),
+)  # fmt: skip
+
+
+def with_reading(
+    command: Callable[..., None], *, without: Sequence[str] = (), columns: str = "--columns"
+) -> Callable[..., None]:
+    """Return a command with the options that say how its suite is read, as its parameter ``reading``.
+
+    Args:
+        command: The command.
+        without: The options that it does not have.
+        columns: What the option for the columns of the suite is called, if the command has another ``--columns``.
+    """
+    given = signature(command, eval_str=True)
+    own = [parameter for parameter in _READING_PARAMETERS if parameter.name not in without]
+    if columns != "--columns":
+        renamed = _make_reading_parameter(
+            "suite_columns", None, _TEXT, columns, help="For a table: the columns of the suite, MEANING=COLUMN,…"
+        )
+        own = [renamed, *(parameter for parameter in own if parameter.name != "columns")]
+
+    def run(**options: Any) -> None:
+        values = {parameter.name: options.pop(parameter.name) for parameter in own}
+        command(**options, reading=_build_reading(values))
+
+    # They stand where the parameter stands.
+    parameters: list[Parameter] = []
+    for parameter in given.parameters.values():
+        parameters += own if parameter.name == "reading" else [parameter.replace(kind=Parameter.KEYWORD_ONLY)]
+    run.__signature__ = given.replace(parameters=parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    run.__name__, run.__doc__, run.__module__ = command.__name__, command.__doc__, command.__module__
+    return run
+
+
+def with_reading_options(
+    *, without: Sequence[str] = (), columns: str = "--columns"
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return the decorator ``with_reading`` with its arguments."""
+    return partial(with_reading, without=without, columns=columns)
+
+
+def _build_reading(values: Mapping[str, Any]) -> SuiteReading:
+    given = {name: value for name, value in values.items() if value is not None}
+    columns = given.pop("columns", given.pop("suite_columns", None))
+    marks, unit, labels = given.pop("marks", None), given.pop("unit", None), given.pop("labels", None)
+    table = TableOptions(columns=read_columns(columns), labels=parse_labels(labels) if labels else {}, **given)
+    return SuiteReading(table, read_marks(marks) if marks else {}, unit)
 
 
 # A table that is piped into a file or a pager has no terminal to fit into.
@@ -396,9 +494,11 @@ def complete_model_specs(models: Sequence[str] | None) -> list[str]:
     return [complete_model_spec(model) for model in models or ()]
 
 
-def load_cli_suite(name: str, columns: str | None = None, marks: str | None = None, unit: str | None = None) -> Suite:
-    """Return a suite, read with the columns, marks and sampling unit that were given as options."""
-    return load_suite(name, columns=read_columns(columns), marks=read_marks(marks) if marks else None, unit=unit)
+def load_cli_suite(name: str, reading: SuiteReading | None = None) -> Suite:
+    """Return a suite, read as the options say."""
+    reading = reading or SuiteReading()
+    others = {name: value for name, value in reading.table.describe().items() if name != "columns"}
+    return load_suite(name, columns=reading.table.columns, marks=reading.marks or None, unit=reading.unit, **others)
 
 
 def load_cli_engine(name: str, address: str | None) -> Engine:
@@ -423,9 +523,11 @@ def make_bootstrap(resamples: int, by: str | None, seed: int, method: str = "aut
     return Bootstrap(resamples=resamples, by=tag, seed=seed, method=method, within=within)
 
 
-def make_suite_input(suite: Suite, name: str, columns: str | None = None, marks: str | None = None) -> SuiteInput:
+def make_suite_input(suite: Suite, name: str, reading: SuiteReading | None = None) -> SuiteInput:
     """Return a suite with the options that it was loaded by, for the record of a run."""
-    return SuiteInput(suite, name, read_columns(columns), read_marks(marks) if marks else {})
+    reading = reading or SuiteReading()
+    others = {name: value for name, value in reading.table.describe().items() if name != "columns"}
+    return SuiteInput(suite, name, reading.table.columns, reading.marks, others)
 
 
 # As many as are read at a glance; of more results, `reproduce latest` computes all.

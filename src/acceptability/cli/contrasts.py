@@ -9,20 +9,19 @@ import typer
 
 from acceptability.api.contrasts import DEFAULT_CUTOFFS, ContrastEvaluation, ContrastGroup, evaluate_contrasts
 from acceptability.cli.console import (
+    DEFAULT_READING,
     AddressOption,
     ByOption,
     Display,
     DtypeOption,
     EngineOption,
     JsonOption,
-    MarksOption,
     RequiredModelOption,
     ResampleByOption,
     ResamplesOption,
     SeedOption,
     SuiteArgument,
-    SuiteColumnsOption,
-    UnitOption,
+    SuiteReading,
     load_cli_engine,
     load_cli_suite,
     make_bootstrap,
@@ -34,6 +33,7 @@ from acceptability.cli.console import (
     record_run,
     show_progress,
     with_display,
+    with_reading,
 )
 from acceptability.measures.target_contrast import GRADES, LEARNING_CLASSES
 from acceptability.models import set_spec_dtype
@@ -47,6 +47,7 @@ from acceptability.types import Result
 
 
 @with_display
+@with_reading
 def command(
     suite: SuiteArgument,
     model: RequiredModelOption,
@@ -75,9 +76,7 @@ def command(
     seed: SeedOption = 0,
     engine: EngineOption = "local",
     address: AddressOption = None,
-    columns: SuiteColumnsOption = None,
-    marks: MarksOption = None,
-    unit: UnitOption = None,
+    reading: SuiteReading = DEFAULT_READING,
     as_json: JsonOption = False,
     *,
     display: Display,
@@ -85,7 +84,7 @@ def command(
     """Compare the surprisals of the words in which contrasting sentences differ: directionality and repulsion."""
     model = complete_model_spec(model)
     bootstrap, runner = make_bootstrap(resamples, resample_by, seed), load_cli_engine(engine, address)
-    loaded = load_cli_suite(suite, columns, marks, unit)
+    loaded = load_cli_suite(suite, reading)
     with show_progress() as progress:
         evaluation = evaluate_contrasts(
             loaded,
@@ -104,7 +103,7 @@ def command(
         _print_tables(evaluation, display.style)
         print_notes(evaluation.ungrouped_notes)
         print_signatures([evaluation.signature], display)
-    inputs = RunInputs([make_suite_input(loaded, suite, columns, marks)], [model])
+    inputs = RunInputs([make_suite_input(loaded, suite, reading)], [model])
     record_run("contrasts", evaluation.rows(), [evaluation.signature], list(evaluation.target.rows()), inputs)
 
 

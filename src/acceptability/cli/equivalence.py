@@ -12,6 +12,7 @@ from acceptability.api.evaluation import resolve_measures
 from acceptability.api.significance.equivalence import ModelEquivalence, equivalence
 from acceptability.cli.compare import ScoreColumnsOption, ScoreFilesOption
 from acceptability.cli.console import (
+    DEFAULT_READING,
     AddressOption,
     Display,
     EngineOption,
@@ -25,8 +26,7 @@ from acceptability.cli.console import (
     ResamplesOption,
     SeedOption,
     SuiteArgument,
-    SuiteColumnsOption,
-    UnitOption,
+    SuiteReading,
     WhereOption,
     complete_model_specs,
     load_cli_engine,
@@ -42,6 +42,7 @@ from acceptability.cli.console import (
     record_run,
     show_progress,
     with_display,
+    with_reading,
 )
 from acceptability.report.display_names import name_measure
 from acceptability.report.terminal import build_equivalence_table, describe_test
@@ -50,6 +51,7 @@ from acceptability.store.runs import RunInputs
 
 
 @with_display
+@with_reading
 def command(
     suite: SuiteArgument,
     margin: Annotated[
@@ -70,8 +72,7 @@ def command(
     resamples: ResamplesOption = 10_000,
     resample_by: ResampleByOption = None,
     seed: SeedOption = 0,
-    columns: SuiteColumnsOption = None,
-    unit: UnitOption = None,
+    reading: SuiteReading = DEFAULT_READING,
     engine: EngineOption = "local",
     address: AddressOption = None,
     as_json: JsonOption = False,
@@ -83,7 +84,7 @@ def command(
     model = complete_model_specs(model)
     bootstrap = make_bootstrap(resamples, resample_by, seed)
     tags = read_where(where)
-    whole = load_cli_suite(suite, columns, unit=unit)
+    whole = load_cli_suite(suite, reading)
     loaded = whole.filter(**tags)
     measures = resolve_measures(loaded, measure or (), by=None, bootstrap=bootstrap)
     sources = ScoreSources(
@@ -98,7 +99,7 @@ def command(
         print_json(rows)
     else:
         _print_tests(tests, display)
-    inputs = RunInputs([make_suite_input(whole, suite, columns)], model, sources.files, sources.columns)
+    inputs = RunInputs([make_suite_input(whole, suite, reading)], model, sources.files, sources.columns)
     record_run("equivalence", rows, [test.signature for test in tests], inputs=inputs)
 
 

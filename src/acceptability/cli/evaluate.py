@@ -12,6 +12,7 @@ import typer
 
 from acceptability.api.evaluation import evaluate_suites, measure_file
 from acceptability.cli.console import (
+    DEFAULT_READING,
     AddressOption,
     ByOption,
     Display,
@@ -19,7 +20,6 @@ from acceptability.cli.console import (
     EngineOption,
     IntervalOption,
     JsonOption,
-    MarksOption,
     MeasuresOption,
     ModelsOption,
     PartialOption,
@@ -29,8 +29,7 @@ from acceptability.cli.console import (
     ResamplesOption,
     SeedOption,
     SuiteArgument,
-    SuiteColumnsOption,
-    UnitOption,
+    SuiteReading,
     WhereOption,
     complete_model_specs,
     load_cli_engine,
@@ -48,17 +47,21 @@ from acceptability.cli.console import (
     record_run,
     show_progress,
     with_display,
+    with_reading,
+    with_reading_options,
 )
 from acceptability.cli.report import ReportFileOption, check_report, write_run_report
 from acceptability.models import set_spec_dtype
 from acceptability.report.terminal import build_result_tables, collect_footnotes
 from acceptability.report.text_table import make_table, render_table
-from acceptability.store.runs import RunInputs, collect_unit_rows
+from acceptability.store.runs import RunInputs
+from acceptability.store.unit_rows import collect_unit_rows
 from acceptability.timings import Timings, collect_timings, time_stage
 from acceptability.types import Result
 
 
 @with_display
+@with_reading
 def command(
     suites: Annotated[list[str], typer.Argument(help="Suites of the catalog, files, or hf:OWNER/NAME.")],
     model: ModelsOption,
@@ -73,9 +76,7 @@ def command(
     interval: IntervalOption = "auto",
     engine: EngineOption = "local",
     address: AddressOption = None,
-    columns: SuiteColumnsOption = None,
-    marks: MarksOption = None,
-    unit: UnitOption = None,
+    reading: SuiteReading = DEFAULT_READING,
     report: ReportFileOption = None,
     show_timings: Annotated[
         bool, typer.Option("--timings", help="Show the seconds of each stage, on stderr; with --json, in the JSON.")
@@ -90,7 +91,7 @@ def command(
     with collect_timings(since_start=True) if show_timings else nullcontext() as timings:
         bootstrap, runner = make_bootstrap(resamples, resample_by, seed, interval), load_cli_engine(engine, address)
         with time_stage("read"):
-            loaded = [load_cli_suite(name, columns, marks, unit) for name in suites]
+            loaded = [load_cli_suite(name, reading) for name in suites]
         with show_progress() as progress:
             results = evaluate_suites(
                 loaded,
@@ -111,7 +112,7 @@ def command(
                 print_results(results, as_json, display)
         # Saved before the report is written, so that a failing report loses no results.
         inputs = RunInputs(
-            [make_suite_input(one, name, columns, marks) for one, name in zip(loaded, suites, strict=True)], model
+            [make_suite_input(one, name, reading) for one, name in zip(loaded, suites, strict=True)], model
         )
         try:
             with time_stage("write"):
@@ -126,6 +127,7 @@ def command(
 
 
 @with_display
+@with_reading_options(columns="--suite-columns")
 def measure_command(
     suite: SuiteArgument,
     scores: Annotated[Path, typer.Option("--scores", help="A CSV, TSV or JSONL file with sentence_id and score.")],
@@ -138,11 +140,7 @@ def measure_command(
             help="The columns of the file: id=…,score=… [,text=…,model=…]. Give it twice for a file of pairs.",
         ),
     ] = None,
-    suite_columns: Annotated[
-        str | None,
-        typer.Option("--suite-columns", help="For a suite in a table: which column has which meaning, text=…,label=…"),
-    ] = None,
-    unit: UnitOption = None,
+    reading: SuiteReading = DEFAULT_READING,
     partial: PartialOption = False,
     where: WhereOption = None,
     resamples: ResamplesOption = 1000,
@@ -154,7 +152,7 @@ def measure_command(
     display: Display,
 ) -> None:
     """Measure scores from a file on a suite; no model is run."""
-    loaded = load_cli_suite(suite, suite_columns, unit=unit)
+    loaded = load_cli_suite(suite, reading)
     column_maps = [read_columns(text) for text in score_columns or [""]]
     results = measure_file(
         loaded,
@@ -167,7 +165,7 @@ def measure_command(
         where=read_where(where),
     )
     print_results(results, as_json, display)
-    inputs = RunInputs([make_suite_input(loaded, suite, suite_columns)], files=[scores], columns=column_maps)
+    inputs = RunInputs([make_suite_input(loaded, suite, reading)], files=[scores], columns=column_maps)
     rows, signatures = [result.row() for result in results], [result.signature for result in results]
     record_run("measure", rows, signatures, collect_unit_rows(results), inputs)
 

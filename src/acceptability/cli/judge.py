@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,10 +11,13 @@ import typer
 
 from acceptability.api.scoring import Judgement, find_best_judgement, find_deciding_words, judge, sign_judgements
 from acceptability.cli.console import (
+    DEFAULT_READING,
     Display,
     DtypeOption,
     JsonOption,
+    SuiteReading,
     describe_signatures,
+    load_cli_suite,
     print_json,
     print_line,
     print_message,
@@ -23,22 +25,24 @@ from acceptability.cli.console import (
     print_signatures,
     show_progress,
     with_display,
+    with_reading_options,
 )
 from acceptability.errors import SpecError, shorten
 from acceptability.models import default_model, list_named_models, set_spec_dtype
 from acceptability.models.kinds import complete_model_spec
 from acceptability.report.display_names import NumberFormat
 from acceptability.specs import shorten_signature
+from acceptability.suites import find_source_kind
+from acceptability.suites.brackets import begins_with_mark
 from acceptability.text.io import decode_utf8, read_content
 from acceptability.types import TokenScores
 
 _UNKNOWN_MARK = "*"
 _STANDARD_INPUT = "-"
-# What linguists put directly before a sentence; "# a comment" and "? Where" are none.
-_JUDGEMENT_MARK = re.compile(r"[*?#]+(?=\w)")
 
 
 @with_display
+@with_reading_options(without=("unit", "marks", "pair_by"))
 def command(
     sentences: Annotated[
         list[str] | None,
@@ -61,18 +65,20 @@ def command(
         typer.Option("--reduce", "-r", help="The reduction. Default: lp, or log_odds for a classifier."),
     ] = None,
     file: Annotated[
-        Path | None, typer.Option("--file", "-f", help="Read the sentences from this file, one a line.")
+        Path | None,
+        typer.Option("--file", "-f", help="Read the sentences from this file: one a line, or those of a table."),
     ] = None,
     context: Annotated[
         str, typer.Option("--context", help="A text before each sentence, which the model reads and does not score.")
     ] = "",
     dtype: DtypeOption = None,
+    reading: SuiteReading = DEFAULT_READING,
     as_json: JsonOption = False,
     *,
     display: Display,
 ) -> None:
     """Score sentences, show the surprisal of each token, and rank them."""
-    texts = _read_sentences(sentences or [], file)
+    texts = _read_sentences(sentences or [], file, reading)
     name = complete_model_spec(model) if model else default_model()
     # Which model it is depends on what is installed.
     if model is None:
@@ -103,11 +109,16 @@ def command(
         print_message(describe_signatures([shorten_signature(signature)], is_saved=False))
 
 
-def _read_sentences(sentences: Sequence[str], file: Path | None) -> list[str]:
+def _read_sentences(sentences: Sequence[str], file: Path | None, reading: SuiteReading) -> list[str]:
     """Return the sentences to judge: those of the arguments, of a file, or of standard input."""
+    if reading.table.describe() and not (file and _is_table(file)):
+        raise SpecError(f"--{next(iter(reading.table.describe()))} is for a table: name one by --file")
     if file:
         if sentences:
             raise SpecError(f"sentences stand in --file {file} and in the arguments: choose one")
+        # A line of a table is no sentence.
+        if _is_table(file):
+            return list(load_cli_suite(str(file), reading).texts)
         text = decode_utf8(read_content(file), str(file))
     elif list(sentences) == [_STANDARD_INPUT] or not sentences:
         # A program that waits for typing in silence looks as if it hung.
@@ -122,12 +133,16 @@ def _read_sentences(sentences: Sequence[str], file: Path | None) -> list[str]:
         raise SpecError(
             f'{file or "standard input"} has no sentences. Type them as arguments: acceptability judge "A sentence."'
         )
-    if file and (marked := next((line for line in lines if _JUDGEMENT_MARK.match(line)), None)):
+    if file and (marked := next((line for line in lines if begins_with_mark(line)), None)):
         raise SpecError(
             f"{file}: {shorten(marked)!r} begins with a mark, which would be scored as a part of the sentence. "
             f"Remove the marks, or read them as labels: acceptability evaluate {file}, or load_suite"
         )
     return lines
+
+
+def _is_table(file: Path) -> bool:
+    return find_source_kind(str(file)) == "table"
 
 
 def _print_judgements(judgements: Sequence[Judgement], style: NumberFormat) -> None:

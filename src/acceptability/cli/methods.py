@@ -8,16 +8,15 @@ from typing import Annotated
 import typer
 
 from acceptability.cli.console import (
+    DEFAULT_READING,
     ByOption,
     Display,
     JsonOption,
-    MarksOption,
     ModelsOption,
     ResampleByOption,
     ResamplesOption,
     SeedOption,
-    SuiteColumnsOption,
-    UnitOption,
+    SuiteReading,
     complete_model_specs,
     load_cli_suite,
     make_bootstrap,
@@ -29,6 +28,7 @@ from acceptability.cli.console import (
     record_run,
     show_progress,
     with_display,
+    with_reading,
 )
 from acceptability.cli.probe import CsvOption, FactorsOption, LimitOption
 from acceptability.papers.npi.five_methods import MethodCell, plan_methods, run_five_methods
@@ -39,6 +39,7 @@ from acceptability.text.io import check_rows_file, write_spreadsheet
 
 
 @with_display
+@with_reading
 def command(
     suite: Annotated[
         str, typer.Argument(help="A suite of the catalog, or a file, with labels and with items or contrasts.")
@@ -58,9 +59,7 @@ def command(
     resamples: ResamplesOption = 1000,
     resample_by: ResampleByOption = None,
     seed: SeedOption = 0,
-    columns: SuiteColumnsOption = None,
-    marks: MarksOption = None,
-    unit: UnitOption = None,
+    reading: SuiteReading = DEFAULT_READING,
     csv: CsvOption = None,
     as_json: JsonOption = False,
     *,
@@ -71,7 +70,7 @@ def command(
     if csv:
         check_rows_file(csv)
     model = complete_model_specs(model)
-    loaded = load_cli_suite(suite, columns, marks, unit)
+    loaded = load_cli_suite(suite, reading)
     others = {name: load_cli_suite(name) for name in (cloze, probe_on) if name}
     plan = plan_methods(
         loaded,
@@ -93,7 +92,7 @@ def command(
         print_json(rows)
     else:
         _print_cells(cells, display)
-    given = [make_suite_input(loaded, suite, columns, marks)]
+    given = [make_suite_input(loaded, suite, reading)]
     given += [make_suite_input(other, name) for name, other in others.items()]
     signatures = [cell.signature for cell in cells if cell.signature]
     record_run("methods", rows, signatures, inputs=RunInputs(given, model))

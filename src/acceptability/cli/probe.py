@@ -9,11 +9,11 @@ from typing import Annotated
 import typer
 
 from acceptability.cli.console import (
+    DEFAULT_READING,
     Display,
     JsonOption,
-    MarksOption,
     ResamplesOption,
-    SuiteColumnsOption,
+    SuiteReading,
     complete_model_specs,
     load_cli_suite,
     make_suite_input,
@@ -24,6 +24,7 @@ from acceptability.cli.console import (
     record_run,
     show_progress,
     with_display,
+    with_reading_options,
 )
 from acceptability.errors import SpecError
 from acceptability.probing import MAJORITY, ProbeScore, probe_encoders
@@ -44,6 +45,7 @@ CsvOption = Annotated[Path | None, typer.Option("--csv", help="Also write the ro
 
 
 @with_display
+@with_reading_options(without=("unit",))
 def command(
     suite: Annotated[str, typer.Argument(help="A suite of the catalog, or a file, whose tags are factors.")],
     model: Annotated[
@@ -77,8 +79,7 @@ def command(
         int, typer.Option("--seed", help="The seed of the folds, the control task and the resampling.")
     ] = 0,
     resamples: ResamplesOption = 1000,
-    columns: SuiteColumnsOption = None,
-    marks: MarksOption = None,
+    reading: SuiteReading = DEFAULT_READING,
     csv: CsvOption = None,
     as_json: JsonOption = False,
     *,
@@ -89,7 +90,7 @@ def command(
     if csv:
         check_rows_file(csv)
     model = complete_model_specs(model)
-    loaded, layer_numbers = load_cli_suite(suite, columns, marks), _parse_layers(layers)
+    loaded, layer_numbers = load_cli_suite(suite, reading), _parse_layers(layers)
     with show_progress() as progress:
         scores = probe_encoders(
             loaded,
@@ -113,7 +114,7 @@ def command(
         print_json(rows)
     else:
         _print_scores(scores, display)
-    inputs = RunInputs([make_suite_input(loaded, suite, columns, marks)], model)
+    inputs = RunInputs([make_suite_input(loaded, suite, reading)], model)
     record_run("probe", rows, [probe_score.signature for probe_score in scores], inputs=inputs)
 
 

@@ -35,7 +35,7 @@ from acceptability.report.display_names import NumberFormat
 from acceptability.report.text_table import TextTable, make_table
 from acceptability.store.runs import RunInputs, SuiteInput
 from acceptability.suites import load_suite
-from acceptability.suites.tables import is_table_file
+from acceptability.suites.table_files import is_table_file
 from acceptability.text.io import check_rows_file, write_rows
 
 

@@ -19,19 +19,21 @@ from acceptability.api.reproduction import (
     reproduce,
 )
 from acceptability.cli.console import (
+    DEFAULT_READING,
     AddressOption,
     Display,
     EngineOption,
     JsonOption,
+    SuiteReading,
     complete_model_specs,
     load_cli_engine,
     print_json,
     print_notes,
     print_signatures,
     print_table,
-    read_columns,
     show_progress,
     with_display,
+    with_reading_options,
 )
 from acceptability.errors import SpecError
 from acceptability.report.display_names import NumberFormat, name_group, name_measure
@@ -43,6 +45,7 @@ _EXIT_CODES = {"missing": 1, DIFFERENT: 3, COMPUTED: 4, UNSUPPORTED: 4}
 
 
 @with_display
+@with_reading_options(without=("unit", "marks"))
 def command(
     signature: Annotated[
         str,
@@ -67,10 +70,7 @@ def command(
         list[str] | None,
         typer.Option("--data", help="Where a file of the signature is: a suite, scores, unigrams. Repeatable."),
     ] = None,
-    columns: Annotated[
-        str | None,
-        typer.Option("--columns", help="For a suite in a table: its columns by meaning, MEANING=COLUMN,…"),
-    ] = None,
+    reading: SuiteReading = DEFAULT_READING,
     look_in: Annotated[
         list[Path] | None,
         typer.Option("--look-in", help="A folder in which models and files may lie. Repeatable."),
@@ -92,7 +92,8 @@ def command(
             expected=_read_expected(expect, signature),
             models=complete_model_specs(model),
             data=data or (),
-            columns=read_columns(columns),
+            columns=reading.table.columns,
+            reading={name: value for name, value in reading.table.describe().items() if name != "columns"},
             look_in=look_in or (),
             engine=load_cli_engine(engine, address),
             progress=progress,

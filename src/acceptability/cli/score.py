@@ -11,14 +11,15 @@ from typing import Annotated
 import typer
 
 from acceptability.api.interface.prediction_columns import PredictionColumns
+from acceptability.api.psycholinguistics.word_tables import is_word_table
 from acceptability.api.scoring import PrecisionDifference, compare_precisions, score_rows
 from acceptability.cli.console import (
+    DEFAULT_READING,
     AddressOption,
     DtypeOption,
     EngineOption,
     EntropyOption,
     JsonOption,
-    MarksOption,
     ModelOption,
     RankOption,
     RegionOption,
@@ -26,7 +27,7 @@ from acceptability.cli.console import (
     SpacesOption,
     StrideOption,
     SuiteArgument,
-    SuiteColumnsOption,
+    SuiteReading,
     TopOption,
     WindowOption,
     load_cli_engine,
@@ -39,17 +40,18 @@ from acceptability.cli.console import (
     record_run,
     show_progress,
     take_former_model,
+    with_reading_options,
 )
 from acceptability.errors import ReportError, SpecError
 from acceptability.models import set_spec_dtype, set_spec_options
 from acceptability.models.kinds import complete_model_spec
 from acceptability.store.runs import RunInputs
-from acceptability.suites.word_tables import is_word_table
 from acceptability.text.io import check_writable, write_table
 
 _SUFFIXES = (".csv", ".tsv", ".jsonl")
 
 
+@with_reading_options(without=("unit",))
 def command(
     suite: SuiteArgument,
     former_model: Annotated[str | None, typer.Argument(metavar="MODEL", hidden=True)] = None,
@@ -77,8 +79,7 @@ def command(
     ] = False,
     engine: EngineOption = "local",
     address: AddressOption = None,
-    columns: SuiteColumnsOption = None,
-    marks: MarksOption = None,
+    reading: SuiteReading = DEFAULT_READING,
     signatures: SignaturesOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -108,7 +109,7 @@ def command(
     predictions = PredictionColumns(entropy, rank, top)
     if predictions.is_wanted and not parts:
         raise SpecError("--entropy, --rank and --top are of tokens: add --tokens, --words or --regions")
-    runner, loaded = load_cli_engine(engine, address), load_cli_suite(suite, columns, marks)
+    runner, loaded = load_cli_engine(engine, address), load_cli_suite(suite, reading)
     per = parts[0] if parts else "sentence"
     with show_progress() as progress:
         scores = score_rows(
@@ -124,7 +125,7 @@ def command(
             differences = compare_precisions(loaded, model, reduce, progress=progress)
         for difference in differences:
             print_message(_describe_difference(difference))
-    inputs = RunInputs([make_suite_input(loaded, suite, columns, marks)], [model])
+    inputs = RunInputs([make_suite_input(loaded, suite, reading)], [model])
     record_run("score", scores.rows, [scores.signature], inputs=inputs)
 
 

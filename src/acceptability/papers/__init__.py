@@ -46,7 +46,7 @@ from acceptability.stats.bootstrap import Bootstrap
 from acceptability.stats.sampling_units import parse_sampling_unit
 from acceptability.suites import find_entries, load_suite
 from acceptability.suites.catalog import is_plugin_suite
-from acceptability.suites.tables import TABLE_SUFFIXES
+from acceptability.suites.table_files import TABLE_SUFFIXES
 from acceptability.train.recipe import TrainingProgress
 from acceptability.types import Result, Suite
 

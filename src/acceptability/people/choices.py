@@ -24,7 +24,7 @@ from acceptability.errors import SuiteError, Undefined
 from acceptability.people.responses import Responses, is_missing, match_columns, name_source, read_source_rows
 from acceptability.stats.hypothesis_tests import SignedRank, signed_rank
 from acceptability.stats.proportions import proportion_interval, sign_test
-from acceptability.suites.tables import TableRow
+from acceptability.suites.table_files import TableRow
 from acceptability.types import Floats, Sentence
 
 if TYPE_CHECKING:

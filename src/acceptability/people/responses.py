@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from acceptability.errors import SuiteError, shorten, suggest_name
 from acceptability.suites import load_suite
 from acceptability.suites.frames import list_frame_rows
-from acceptability.suites.tables import TableRow, is_table_file, read_rows
+from acceptability.suites.table_files import TableRow, is_table_file, read_rows
 from acceptability.text.io import normalise_text, parse_number
 from acceptability.types import Floats, Sentence, Suite
 

@@ -22,7 +22,8 @@ from pathlib import Path
 
 from acceptability.errors import ScoreError, SuiteError, shorten, suggest_name
 from acceptability.models.files import hash_file
-from acceptability.suites.tables import TEXT_COLUMNS, read_rows
+from acceptability.suites.column_names import TEXT_COLUMNS
+from acceptability.suites.table_files import read_rows
 from acceptability.text.io import normalise_text, parse_number
 from acceptability.types import Scores, Sentence, Suite, restrict_to_scored
 

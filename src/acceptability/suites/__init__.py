@@ -18,15 +18,18 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from acceptability import registry
-from acceptability.errors import ReportError, SpecError, StoreError, SuiteError, suggest_name
+from acceptability.errors import ReportError, SpecError, StoreError, SuiteError
 from acceptability.paths import home_folder
+from acceptability.suites.brackets import read_marks
 from acceptability.suites.catalog import (
     CatalogEntry,
     find_entries,
+    is_available,
     is_plugin_suite,
     load_catalog,
     locate_files,
@@ -34,18 +37,20 @@ from acceptability.suites.catalog import (
     unknown_suite_error,
     verify_file,
 )
+from acceptability.suites.joined_tables import is_json_table, is_text_table, list_table_files, parse_files
 from acceptability.suites.notation import read_notation, write_notation
+from acceptability.suites.pairing import pair_within_items
 from acceptability.suites.readers.regions import read_syntaxgym_json
 from acceptability.suites.suite_cache import FileState, SuiteCache, hash_content, make_key, make_name
-from acceptability.suites.tables import (
+from acceptability.suites.table_files import (
     TABLE_SUFFIXES,
-    build_suite_from_rows,
+    TableOptions,
     is_table_file,
-    load_hub_rows,
-    parse_table,
-    read_table,
-    write_jsonl,
+    load_hub_table,
+    parse_table_options,
 )
+from acceptability.suites.tables import build_suite, write_jsonl
+from acceptability.text.containers import drop_gzip_suffix, is_archive
 from acceptability.text.io import read_content
 from acceptability.types import SINGLE_ROWS, Contrast, Sentence, Span, Suite, Tags, make_contrast
 
@@ -57,6 +62,7 @@ __all__ = [
     "add_minimal_pairs",
     "build_pair_suite",
     "find_entries",
+    "find_source_kind",
     "is_catalog_name",
     "load_catalog",
     "load_contents",
@@ -68,28 +74,31 @@ __all__ = [
 ]
 
 
-_SPREADSHEET_SUFFIXES = (".xlsx", ".xls", ".ods")
-
-
 def load_suite(
     name: str,
     *,
     columns: Mapping[str, str] | None = None,
-    marks: Mapping[str, int | None] | None = None,
+    marks: Mapping[str, int | None] | str | None = None,
     unit: str | None = None,
+    **reading: Any,
 ) -> Suite:
     """Return a suite from the catalog, from a user's file, or from a data set of the Hub.
 
     The name of a group of suites (``cola``) means all of them together, distinguished by the tag
-    ``suite``; a path below a suite (``blimp/island_effects``) means the sentences whose ids start with it.
+    ``suite``; a path below a suite (``blimp/island_effects``) means the sentences whose ids start with it. A folder or
+    an archive means all tables in it, distinguished by the tag ``file``.
 
     Args:
-        name: A name in the catalog, the path of a file, or ``hf:OWNER/NAME``.
+        name: A name in the catalog, the path of a file, of an archive or of a folder, or ``hf:OWNER/NAME``.
         columns: For a table, the names of its columns by their meaning: ``{"text": "Sentence"}``.
-        marks: For a .txt file of examples, the labels of marks where they differ from CoLA's: ``{"?": 1}``.
+        marks: For a .txt file of examples, the labels of marks where they differ from CoLA's: ``{"?": 1}``, or
+            ``"?=1,#=drop"``. ``"none"`` reads a file without marks, a sentence a line.
         unit: The sampling unit, see ``Suite``: a tag, ``paradigm/item`` for two levels, or ``row``. By default that of
             the catalog or of the file; a table that declares none has its tag ``set``, or else ``item``, if all of its
             sentences and contrasts have it, and otherwise single rows.
+        reading: For a table, what else it does not say itself, see ``TableOptions``: ``labels={"yes": 1, "no": 0}``,
+            ``sheet="Items"``, ``quoting=False``, ``separator=";"``, ``decimal=","``, ``encoding="cp1250"``,
+            ``pair_by="item"``.
 
     >>> suite = load_suite("starter")
     >>> suite.contrasts[0].better in suite.by_id, suite.unit
@@ -97,42 +106,91 @@ def load_suite(
     >>> load_suite("starter", unit="phenomenon")
     Suite('starter', 838 sentences, 383 contrasts, unit='phenomenon')
     """
-    suite = _open_suite(name, columns, marks)
+    options = parse_table_options({**reading, "columns": columns or {}})
+    suite = _open_suite(name, options, read_marks(marks) if isinstance(marks, str) else marks)
+    if suite.notes:
+        _log.info("%s: %s", name, "; ".join(suite.notes))
     return suite if unit is None else replace(suite, unit=unit)
 
 
-def _open_suite(name: str, columns: Mapping[str, str] | None, marks: Mapping[str, int | None] | None) -> Suite:
+def _open_suite(name: str, options: TableOptions, marks: Mapping[str, int | None] | None) -> Suite:
     """Return a suite with the sampling unit that it declares."""
-    if marks and not name.lower().endswith(".txt"):
+    kind = find_source_kind(name)
+    # Whoever gives marks says that a text is one of examples, even if it has tabs as a table has.
+    if marks and name.lower().endswith(".txt"):
+        kind = "text"
+    # A text of which columns are named is a table, whatever it looks like.
+    if kind == "text" and options.describe() and not marks:
+        kind = "table"
+    if marks and kind != "text":
         raise SuiteError(f"marks are for a .txt file of examples, which {name!r} is not")
-    # Endings come before the catalog: no catalog name has one, and a path need not exist for the right error message.
-    if is_table_file(name):
-        return _read_table(Path(name), columns or {})
-    if name.startswith("hf:"):
-        title, header, rows = load_hub_rows(name.removeprefix("hf:"))
-        return build_suite_from_rows(title, name, header, rows, columns or {})
-    if columns and not name.lower().endswith(_SPREADSHEET_SUFFIXES):
+    if options.describe() and kind not in ("table", "hub"):
+        given = next(iter(options.describe()))
         raise SuiteError(
-            f"columns can be named for tables only, and {name!r} ends in none of {', '.join(TABLE_SUFFIXES)}"
+            f"{given} can be given for tables only, and {name!r} is none: its name ends in none of "
+            f"{', '.join(TABLE_SUFFIXES)}"
         )
-    if name.lower().endswith(_SPREADSHEET_SUFFIXES):
-        raise SuiteError(f"{name} is a spreadsheet, which is not read: save it as CSV (UTF-8), and give that file")
-    if name.lower().endswith(".txt"):
-        return read_notation(Path(name), marks=marks)
-    if name.lower().endswith(".json"):
-        return read_syntaxgym_json(Path(name))
+    match kind:
+        case "table":
+            return _read_files(Path(name), options)
+        case "hub":
+            return build_suite(*load_hub_table(name.removeprefix("hf:")), options)
+        case "text":
+            return read_notation(Path(name), marks=marks)
+        case "syntaxgym":
+            return read_syntaxgym_json(Path(name))
+    return _open_catalog_suite(name)
+
+
+def _open_catalog_suite(name: str) -> Suite:
+    """Return a suite of the catalog, several together, or a part of one."""
     matching_entries = find_entries(name)
     if matching_entries:
-        return _read_entries(name, matching_entries)
-    parent_entries = [entry for entry in load_catalog() if name.startswith(f"{entry.id}/")]
-    if parent_entries:
+        return _read_entries(name, _keep_available(name, matching_entries))
+    if parent_entries := _find_parents(name):
         # The longest one: "cola/targeted/x/y" is below the suite "cola/targeted/x", not below any shorter name.
         parent = max(parent_entries, key=lambda entry: len(entry.id))
         # Ids contain the suite's name in some suites (cola/train/17) and not in others (island_effects/...).
         part = _read_entries(parent.id, [parent]).select_below(name)
         if part:
             return replace(part, name=name)
+    if Path(name).suffix.lower() in _UNREAD_SUFFIXES:
+        raise SuiteError(f"{name}: files of this kind are not read: save it as .xlsx, .ods or .csv, and give that file")
     raise unknown_suite_error(name)
+
+
+# Other formats of spreadsheets and of word processors, which people may try.
+_UNREAD_SUFFIXES = (".xls", ".xlsb", ".xlsm", ".numbers", ".doc", ".docx", ".odt", ".sav", ".dta", ".rds", ".rdata")
+
+
+def _find_parents(name: str) -> list[CatalogEntry]:
+    return [entry for entry in load_catalog() if name.startswith(f"{entry.id}/")]
+
+
+def find_source_kind(name: str) -> str:
+    """Return what the name of a suite stands for: "table", "text" (linguists' notation), "syntaxgym", "hub", "catalog".
+
+    A .txt or .json file may be a table too, which its first lines tell.
+
+    >>> find_source_kind("starter"), find_source_kind("mine.csv"), find_source_kind("hf:nyu-mll/blimp")
+    ('catalog', 'table', 'hub')
+    """
+    # Endings come before the catalog: no catalog name has one, and a path need not exist for the right error message.
+    if name.startswith("hf:"):
+        return "hub"
+    if is_table_file(name) or is_archive(name):
+        return "table"
+    suffix = Path(drop_gzip_suffix(name)).suffix.lower()
+    if suffix == ".txt":
+        return "table" if is_text_table(Path(name)) else "text"
+    if suffix == ".json":
+        return "table" if is_json_table(Path(name)) else "syntaxgym"
+    return "table" if _is_folder(name) else "catalog"
+
+
+def _is_folder(name: str) -> bool:
+    """Tell whether a name is that of a folder, and of nothing in the catalog."""
+    return not (find_entries(name) or _find_parents(name)) and Path(name).is_dir()
 
 
 def is_catalog_name(name: str) -> bool:
@@ -141,7 +199,8 @@ def is_catalog_name(name: str) -> bool:
     >>> is_catalog_name("starter"), is_catalog_name("starter.csv")
     (True, False)
     """
-    return not (is_table_file(name) or name.startswith("hf:") or name.lower().endswith((".txt", ".json")))
+    has_ending = is_table_file(name) or is_archive(name) or drop_gzip_suffix(name).lower().endswith((".txt", ".json"))
+    return not (has_ending or name.startswith("hf:") or _is_folder(name))
 
 
 @dataclass(frozen=True)
@@ -175,12 +234,17 @@ def summarise_contents(suite: Suite) -> SuiteContents:
     )
 
 
-def load_contents(entry: CatalogEntry) -> SuiteContents:
-    """Return what the sentences of a suite of the catalog have, without reading its files.
+def load_contents(entry: CatalogEntry) -> SuiteContents | None:
+    """Return what the sentences of a suite of the catalog have, without reading its files; None if it is not known.
 
-    >>> load_contents(find_entries("blimp")[0]).first
+    What a data set of the Hub has is known of a copy on this machine only.
+
+    >>> contents = load_contents(find_entries("blimp")[0])
+    >>> contents.first if contents else None
     'Who should Derek hug after shocking Richard?'
     """
+    if entry.in_tables and not is_available(entry):
+        return None
     # The catalogs of other packages have no such file, and then the suite is read.
     known = None if is_plugin_suite(entry) else _load_known_contents().get(entry.id)
     return summarise_contents(load_suite(entry.id)) if known is None else known
@@ -219,28 +283,34 @@ def write_suite(suite: Suite, path: Path) -> None:
 _MIN_KEPT_BYTES = 1 << 18
 
 
-def _read_table(path: Path, columns: Mapping[str, str]) -> Suite:
-    """Return the suite in a user's table, from the cache if that content was read in this way before."""
-    state = FileState.of(path)
-    if not state or state.size < _MIN_KEPT_BYTES or _is_in_home(path):
-        return read_table(path, columns=columns)
+def _read_files(path: Path, options: TableOptions) -> Suite:
+    """Return the suite in a user's table, folder or archive, from the cache if that content was read so before."""
+    files = list_table_files(path)
+    states = {file: FileState.of(file) for file in files}
+    size = sum(state.size for state in states.values() if state)
+    if size < _MIN_KEPT_BYTES or not all(states.values()) or _is_in_home(path):
+        return parse_files(path, {file: read_content(file) for file in files}, options)
     # The name of the suite and the format follow from the name of the file.
-    reading = [path.name, sorted(columns.items())]
+    reading = [path.name, options.describe()]
     place = SuiteCache("tables", make_name(str(path.absolute()), reading))
-    content, sha256 = b"", place.find_sha256(path)
-    if sha256 is None:
-        content = read_content(path)
-        sha256 = hash_content(content)
-    kept = place.open(make_key(sha256, reading))
-    if kept:
-        for remark in kept.remarks:
-            _log.info("%s: %s", path, remark)
-    else:
-        content = content or read_content(path)
-        sha256 = hash_content(content)
-        kept = place.write(make_key(sha256, reading), *parse_table(path, content, columns=columns))
-    place.remember({path: sha256}, {path: state})
-    return kept.suite
+    contents: dict[Path, bytes] = {}
+    hashes = {file: place.find_sha256(file) or _read_hash(file, contents) for file in files}
+    key = make_key([[str(file.relative_to(path)), sha256] for file, sha256 in hashes.items()], reading)
+    kept = place.open(key)
+    if not kept:
+        contents = {file: contents[file] if file in contents else read_content(file) for file in files}
+        hashes = {file: hash_content(content) for file, content in contents.items()}
+        key = make_key([[str(file.relative_to(path)), sha256] for file, sha256 in hashes.items()], reading)
+        suite = parse_files(path, contents, options)
+        kept = place.write(key, suite, suite.notes)
+    place.remember(hashes, states)
+    return replace(kept.suite, notes=kept.remarks)
+
+
+def _read_hash(file: Path, contents: dict[Path, bytes]) -> str:
+    """Return the hash of a file, whose content is kept for the case that it has to be parsed."""
+    contents[file] = read_content(file)
+    return hash_content(contents[file])
 
 
 def _is_in_home(path: Path) -> bool:
@@ -252,10 +322,30 @@ def _is_in_home(path: Path) -> bool:
         return True
 
 
+def _keep_available(name: str, entries: Sequence[CatalogEntry]) -> Sequence[CatalogEntry]:
+    """Return the entries of a group of data sets of the Hub that are on this machine, if some are; say which are not.
+
+    Nobody wants a hundred languages downloaded who has put three of them into a folder.
+    """
+    if len(entries) < 2 or not all(entry.in_tables for entry in entries):
+        return entries
+    present = [entry for entry in entries if is_available(entry)]
+    if not 0 < len(present) < len(entries):
+        return entries
+    names = ", ".join(entry.id for entry in present[:10]) + (", …" if len(present) > 10 else "")
+    _log.warning(
+        "%s: %d of %d data sets are on this machine (%s), and the others are left out; to get them: "
+        "acceptability suites fetch %s",
+        *(name, len(present), len(entries), names, name),
+    )
+    return present
+
+
 def _read_entries(name: str, entries: Sequence[CatalogEntry]) -> Suite:
     """Return the suite of one entry, or of several together, from the cache if these files were read before."""
-    # Files of the package are few and small, and the readers of other packages may change without notice.
-    if any(not entry.folder or is_plugin_suite(entry) for entry in entries):
+    # Files of the package are few and small, and the readers of other packages may change without notice. Tables
+    # without hashes may have changed since they were read.
+    if any(not entry.folder or entry.in_tables or is_plugin_suite(entry) for entry in entries):
         return _parse_entries(name, entries)[0]
     place = SuiteCache("catalog", name)
     key = make_key(
@@ -318,48 +408,6 @@ def _merge_suites(name: str, suites: list[Suite]) -> tuple[Suite, tuple[str, ...
     if units:
         remarks.append(f"{name}: the suites have different sampling units, so that single rows are resampled")
     return merged, tuple(remarks)
-
-
-def pair_within_items(suite: Suite, by: str = "item") -> Suite:
-    """Return the suite with the contrasts of every acceptable with every unacceptable sentence of an item added.
-
-    Args:
-        by: The tag whose values identify the items.
-
-    >>> tags = {"item": "8"}
-    >>> sentences = tuple(Sentence(str(i), f"s{i}", label=i, tags=tags) for i in (0, 1))
-    >>> pair_within_items(Suite("s", sentences)).contrasts[0].id
-    '1 > 0'
-    """
-    items: dict[str, list[Sentence]] = {}
-    for sentence in suite.sentences:
-        if by in sentence.tags and sentence.label is not None:
-            items.setdefault(sentence.tags[by], []).append(sentence)
-    if not items:
-        tag_names = ", ".join(suite.tag_names) or "none"
-        hint = suggest_name(by, suite.tag_names)
-        raise SuiteError(
-            f"suite {suite.name!r} has no labelled sentences with the tag {by!r}; its tags: {tag_names}.{hint}"
-        )
-    new_contrasts = [
-        make_contrast(better, worse)
-        for members in items.values()
-        for better in members
-        if better.label == 1
-        for worse in members
-        if worse.label == 0
-    ]
-    if not new_contrasts:
-        raise SuiteError(f"suite {suite.name!r}: no {by} has both an acceptable and an unacceptable sentence")
-    # A pair that the suite has already keeps its tags: in a union of dictionaries the right one wins.
-    existing_contrasts = {(contrast.better, contrast.worse): contrast for contrast in suite.contrasts}
-    all_contrasts: dict[tuple[str, str], Contrast] = {
-        (contrast.better, contrast.worse): contrast for contrast in new_contrasts
-    } | existing_contrasts
-    # Contrasts of one item share sentences, so that they are not independent of each other.
-    rows: list[Sentence | Contrast] = [*suite.sentences, *all_contrasts.values()]
-    unit = suite.unit or (by if all(by in row.tags for row in rows) else "")
-    return replace(suite, contrasts=tuple(all_contrasts.values()), unit=unit)
 
 
 # The tags that may identify an item, the first that a sentence has. "set" is unique within a suite; "item" and

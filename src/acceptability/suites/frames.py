@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from acceptability.errors import SuiteError
-from acceptability.suites.tables import build_suite_from_rows
+from acceptability.suites.table_files import ParsedTable, TableOptions
+from acceptability.suites.tables import build_suite
 from acceptability.types import Suite
 
 
@@ -36,7 +37,8 @@ def read_frame(frame: Any, name: str, columns: Mapping[str, str]) -> Suite:
     if not is_pandas(frame, "DataFrame"):
         raise SuiteError(f"from_frame: expected a pandas DataFrame, and this is {type(frame).__name__}")
     header, rows = list_frame_rows(frame)
-    return build_suite_from_rows(name, "the data frame", header, rows, columns)
+    table = ParsedTable("the data frame", header, list(rows), row_word="row")
+    return build_suite(name, table, TableOptions(columns=columns))
 
 
 def list_frame_rows(frame: Any) -> tuple[list[str], list[tuple[int, dict[str, Any]]]]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
-from acceptability.errors import ReportError, SuiteError, shorten
+from acceptability.errors import ReportError, SuiteError
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
@@ -153,10 +153,15 @@ def decode_utf8(content: bytes, where: str) -> str:
         ) from error
 
 
+def split_lines(text: str) -> list[str]:
+    """Return the lines of a text, whatever system it was written on."""
+    # Not str.splitlines, which also splits at form feeds and Unicode separators: texts have them within a line.
+    return re.split(r"\r\n|\r|\n", text)
+
+
 def read_lines(content: bytes, where: str) -> Iterator[tuple[int, str]]:
     """Yield the lines of a file that are not empty, with their numbers."""
-    # Not str.splitlines, which also splits at form feeds and Unicode separators: texts have them within a line.
-    for number, line in enumerate(re.split(r"\r\n|\r|\n", decode_utf8(content, where)), start=1):
+    for number, line in enumerate(split_lines(decode_utf8(content, where)), start=1):
         if line:
             yield number, line
 
@@ -175,13 +180,6 @@ def read_delimited(
 ) -> tuple[list[str], Iterator[tuple[int, dict[str, str]]]]:
     """Return the header and the numbered rows of a delimited file with the quoting of spreadsheets."""
     text = decode_utf8(content, where)
-    first_line = text.partition("\n")[0].strip()
-    # Spreadsheets save so where the comma is the decimal point.
-    if delimiter == "," and ";" in first_line and "," not in first_line:
-        raise SuiteError(
-            f"{where} looks separated by ';': its first line is {shorten(first_line)!r}. Save it with commas between "
-            "the columns, or with tabs as .tsv"
-        )
     # newline="" leaves line breaks within quoted cells as they are; strict=True makes an error of a misplaced quote.
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:

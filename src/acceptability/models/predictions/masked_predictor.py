@@ -37,6 +37,11 @@ class MaskedPredictor(Predictor):
     def _texts(self) -> TokenTexts:
         return TokenTexts(self.model.files.tokenizer, self.model.files.token_names)
 
+    def encode(self, queries: Sequence[Query]) -> Sequence[MaskedEncoding]:
+        """Return the queries, encoded by the model."""
+        encoded: Sequence[MaskedEncoding] = self.model.encode_objects(queries)
+        return encoded
+
     def run(self, batch: Sequence[MaskedEncoding]) -> list[TokenPredictions]:
         """Return the predictions of each query."""
         names, unknown = self.model.files.token_names, self.model.files.tokenizer.unk_token
@@ -58,9 +63,9 @@ class MaskedPredictor(Predictor):
     def _predict_same_length(self, batch: Sequence[MaskedEncoding]) -> RequestStats:
         """Return the statistics of all scored tokens of queries of one length, in their order."""
         # Imported here, since that module imports this one when it is asked for predictions.
-        from acceptability.models.hf.masked import make_masked_copies, slice_copies
+        from acceptability.models.hf.masked import make_masked_copies, make_texts_to_mask, slice_copies
 
-        copies = make_masked_copies(batch, self.model.files.tokenizer.mask_token_id)
+        copies = make_masked_copies(make_texts_to_mask(batch), self.model.files.tokenizer.mask_token_id)
         step = max(1, self.model.budget // batch[0].length)
         parts = [_begin_pass(self.model.forward, part, self.top)() for part in slice_copies(copies, step)]
         # Slices come in the order of the copies, while targets of several queries may share a copy.
