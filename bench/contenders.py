@@ -144,6 +144,8 @@ class Worker:
 
 def environment(*, ours: bool) -> dict[str, str]:
     """Return a worker's environment variables: its PYTHONPATH has the benchmarks and, for our worker, the package."""
+    # An installed package has its bytecode. Where none is written, each start would compile all of our modules anew.
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     paths = [ROOT, *([ROOT / "src"] if ours else [])]
     inherited = os.environ.get("PYTHONPATH")
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([*map(str, paths), *([inherited] if inherited else [])])}
+    return {**kept, "PYTHONPATH": os.pathsep.join([*map(str, paths), *([inherited] if inherited else [])])}

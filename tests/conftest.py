@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import cache
+from contextlib import redirect_stdout
+from functools import cache, partial
 from itertools import count
 from pathlib import Path
+from typing import Any
 from weakref import WeakValueDictionary
 
 if "PYTEST_XDIST_WORKER" in os.environ:
@@ -16,10 +20,20 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     # modules below do.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+MEMORY_DISK = Path("/dev/shm")
+if MEMORY_DISK.is_dir() and os.access(MEMORY_DISK, os.W_OK) and shutil.disk_usage(MEMORY_DISK).free > 2 << 30:
+    # Thousands of tests make folders and stores, each of which would wait for a disk several times.
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY_DISK))
+
+# Hundreds of tests start commands, which would compile every module anew; and pytest would rewrite every file of tests.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 import pytest
 import typer.testing
 from hypothesis import HealthCheck, settings
 
+from acceptability.engine import processes
 from acceptability.papers.park import park_suites
 from acceptability.paths import local_data_folder
 from acceptability.types import Sentence
@@ -44,7 +58,46 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--network", action="store_true", help="also run tests that reach out to the internet")
 
 
+# The files that take 8 to 40 seconds each: were they begun last, one worker would go on alone at the end.
+LONGEST = [
+    "test_docs.py",
+    "contracts/test_suites.py",
+    "serve/test_browser.py",
+    "test_site.py",
+    "cli/test_commands.py",
+    "api/test_reproduction.py",
+    "train/classifiers/test_restarts.py",
+    "papers/niu_penn/test_niu_penn_models.py",
+    "suites/test_suite_cache.py",
+    "golden/test_suites.py",
+    "faults/test_kills.py",
+    "faults/test_disks.py",
+    "faults/test_promises.py",
+    "faults/test_stopping.py",
+    "cli/test_classifying.py",
+    "cli/test_tables.py",
+    "models/hf/test_forward_paths.py",
+    "models/test_embedded.py",
+    "contracts/test_measures.py",
+    "contracts/test_models.py",
+    "fuzz/test_bounds.py",
+    "fuzz/test_readers.py",
+    "serve/test_pages.py",
+    "report/test_figures.py",
+    "report/test_chromium.py",
+    "cli/test_study.py",
+]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # Workers take the files as they are ordered below; without this, those with most tests would be first.
+    config.option.loadscopereorder = False
+
+
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    ranks = {ROOT / "tests" / name: rank for rank, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: ranks.get(item.path, len(ranks)))
     for item in items:
         for marker in ("slow", "network", "faults"):
             if item.get_closest_marker(marker) and not config.getoption(f"--{marker}"):
@@ -58,6 +111,13 @@ gc.set_threshold(50_000, 10, 10)
 
 def pytest_collection_finish() -> None:
     """Never look for garbage among what lasts as long as the tests do."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish() -> None:
+    """Look for garbage once at the end, in which pytest finds what was not closed; it would itself look five times."""
     gc.collect()
     gc.freeze()
 
@@ -138,6 +198,21 @@ def shared_commands() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(typer.testing, "_get_command", cache(typer.main.get_command))
         yield
+
+
+@pytest.fixture
+def no_worker_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What worker processes would do is done in this process, which has PyTorch already."""
+
+    def map_here(
+        function: processes.WorkerFunction, items: Sequence[Any], *, on_progress: processes.ProgressListener, **_: int
+    ) -> Iterator[processes.CallOutcome]:
+        for index, item in enumerate(items):
+            with redirect_stdout(sys.stderr):
+                outcome = processes.run_call(function, item, index, partial(on_progress, index))
+            yield outcome
+
+    monkeypatch.setattr(processes, "map_unordered", map_here)
 
 
 @pytest.fixture

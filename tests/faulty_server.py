@@ -121,6 +121,8 @@ def spoil_choices(choices: list[dict[str, object]], fault: str) -> list[dict[str
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    # Headers and body are two writes, of which the second would wait 40 ms for the first to be acknowledged.
+    disable_nagle_algorithm = True
 
     def do_GET(self) -> None:
         faulty: Faulty = self.server.faulty

@@ -61,13 +61,26 @@ _LOADED_LATE = (
     "acceptability.api.reproduction",
     "acceptability.api.review",
     "acceptability.models.ngram",
+    "acceptability.models.prompted",
+    "acceptability.papers.adc",
+    "acceptability.papers.cola",
+    "acceptability.papers.humans",
+    "acceptability.papers.niu_penn",
+    "acceptability.papers.park",
     "acceptability.report.export",
     "acceptability.report.figures",
     "acceptability.report.page",
+    "acceptability.train.ngram_recipes",
+    "encodings.utf_8_sig",
     "pandas",
+    # With what it imports itself when the first class of pydantic is made, after a look at all that is installed.
+    "pydantic.plugin._loader",
+    "rich._emoji_codes",
     "scipy.optimize",
     "scipy.stats",
     "typer._adapters",
+    "typer._click.decorators",
+    "typer.rich_utils",
     "wordfreq",
 )
 
@@ -86,8 +99,10 @@ def _serve() -> None:
 
 def _prepare(folder: Path) -> object:
     """Load what the children share, and return what has to be kept for it."""
+    from acceptability import registry
     from acceptability.cli import build_application
-    from acceptability.models import load_model
+    from acceptability.models import list_named_models, load_model
+    from acceptability.suites import load_catalog
     from acceptability.types import Query
 
     build_application()
@@ -96,6 +111,11 @@ def _prepare(folder: Path) -> object:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
     _share_bundle(folder / "vega.js")
+    # What plug-ins are installed, and the catalog, which every command would look up anew.
+    for kind in ("engine", "measure", "model", "reader", "recipe", "reduction", "study", "subject"):
+        registry.names(kind)
+    load_catalog()
+    list_named_models()
     # The model of the examples, which stays loaded while it is in use, and what it knows of spelling.
     trigram = load_model("trigram")
     trigram.run(trigram.encode([Query("the blorbs")]))

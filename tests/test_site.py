@@ -38,7 +38,7 @@ PAGES = [
     "reference/python",
     "reference/python-data",
 ]
-QUICK = ["index", "reference/suites"]
+QUICK = [("index", 1280, "light"), ("reference/suites", 390, "dark")]
 
 
 @pytest.fixture(scope="module")
@@ -92,8 +92,7 @@ def check_accessible(browser, site: Path, name: str, width: int, scheme: str) ->
         assert len(said["passes"]) > 20
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
-@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.parametrize(("name", "width", "scheme"), QUICK)
 def test_axe_finds_nothing(browser, site: Path, name: str, width: int, scheme: str) -> None:
     pytest.importorskip("axe_playwright_python", reason="the test of accessibility needs axe-playwright-python")
     check_accessible(browser, site, name, width, scheme)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from typing import Any, overload
@@ -282,9 +282,155 @@ class EncodedColumns(ABC):
     def sizes(self) -> list[int]:
         """The size of each query, see ``EncodedQuery``."""
 
+    @property
+    def token_rows(self) -> FlatRows:
+        """The token ids of each query, of a model whose batches are packed by prefix or by length."""
+        raise TypeError(f"{type(self).__name__} has no token ids")
+
     @abstractmethod
     def take(self, rows: Sequence[int]) -> Sequence[Any]:
         """Return some of the queries, as a batch."""
+
+
+@dataclass(frozen=True, eq=False)
+class FlatRows(Sequence[Ints]):
+    """Rows of integers of different lengths, in one array.
+
+    Args:
+        values: The integers of all rows.
+        starts: The index in ``values`` at which each row begins.
+        lengths: The length of each row.
+    """
+
+    values: Ints
+    starts: Ints
+    lengths: Ints
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    @overload
+    def __getitem__(self, index: int) -> Ints: ...
+    @overload
+    def __getitem__(self, index: slice) -> FlatRows: ...
+    def __getitem__(self, index: int | slice) -> Ints | FlatRows:
+        if isinstance(index, slice):
+            return FlatRows(self.values, self.starts[index], self.lengths[index])
+        return self.values[self.starts[index] : self.starts[index] + self.lengths[index]]
+
+    def take(self, rows: Ints) -> FlatRows:
+        """Return some of the rows, in an array of their own."""
+        lengths = self.lengths[rows]
+        values = self.values[expand_ranges(self.starts[rows], lengths)]
+        return FlatRows(values, np.cumsum(lengths) - lengths, lengths)
+
+
+def flatten_rows(rows: Sequence[Sequence[int]] | FlatRows) -> FlatRows:
+    """Return rows of integers in one array; rows that are in one already stay as they are.
+
+    >>> flatten_rows([[5, 6], [7]]).values.tolist()
+    [5, 6, 7]
+    """
+    if isinstance(rows, FlatRows):
+        return rows
+    lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+    values = np.fromiter(chain.from_iterable(rows), np.int64, int(lengths.sum()))
+    return FlatRows(values, np.cumsum(lengths) - lengths, lengths)
+
+
+@dataclass(frozen=True, eq=False)
+class TextColumns(EncodedColumns, Sequence["TextColumns"]):
+    """Texts of which all tokens are scored, in columns. One of them by itself is such an object too.
+
+    Args:
+        texts: The texts.
+        tokens: The token ids of each text, with the tokens that frame it.
+        scored: The positions of the tokens that are scored.
+        spans: The character span of each scored token.
+        is_unknown: Whether it stands for something outside the vocabulary.
+        mask_ends: Of a model that masks tokens, the last position that is masked with each scored one; else empty.
+    """
+
+    texts: Sequence[str]
+    tokens: FlatRows
+    scored: FlatRows
+    spans: NDArray[np.uint32]
+    is_unknown: NDArray[np.bool_]
+    mask_ends: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def __getitem__(self, index: Any) -> TextColumns:
+        rows = range(len(self))[index]
+        return self.take(rows if isinstance(rows, range) else [rows])
+
+    @property
+    def sizes(self) -> list[int]:
+        """The number of tokens of each text before the last that is scored, or those of all its masked copies."""
+        lengths, counts = self.tokens.lengths, self.scored.lengths
+        sizes = lengths * counts if len(self.mask_ends) else self.scored.values[self.scored.starts + counts - 1]
+        listed: list[int] = sizes.tolist()
+        return listed
+
+    @property
+    def size(self) -> int:
+        """The size of all texts together."""
+        return sum(self.sizes)
+
+    @property
+    def token_rows(self) -> FlatRows:
+        """The token ids of each text."""
+        return self.tokens
+
+    @property
+    def ids(self) -> list[int]:
+        """The token ids of all texts."""
+        ids: list[int] = self.tokens.take(np.arange(len(self))).values.tolist()
+        return ids
+
+    @property
+    def length(self) -> int:
+        """The number of tokens of all texts."""
+        return int(self.tokens.lengths.sum())
+
+    def take(self, rows: Sequence[int]) -> TextColumns:
+        """Return some of the texts."""
+        indices = np.array(rows, np.int64)
+        counts = self.scored.lengths[indices]
+        positions = expand_ranges(self.scored.starts[indices], counts)
+        return TextColumns(
+            [self.texts[row] for row in rows],
+            self.tokens.take(indices),
+            FlatRows(self.scored.values[positions], np.cumsum(counts) - counts, counts),
+            self.spans[positions],
+            self.is_unknown[positions],
+            self.mask_ends[positions] if len(self.mask_ends) else self.mask_ends,
+        )
+
+    def to_token_columns(self, logprobs: NDArray[np.float32], names: NDArray[np.object_]) -> TokenColumns:
+        """Return the scored tokens with their log-probabilities.
+
+        Args:
+            names: The tokens in the order of their ids.
+        """
+        ids = self.tokens.values[np.repeat(self.tokens.starts, self.scored.lengths) + self.scored.values]
+        flags = np.where(self.is_unknown, UNKNOWN, KNOWN).astype(np.uint8)
+        return TokenColumns(self.texts, self.scored.lengths, names[ids].tolist(), self.spans, logprobs, flags)
+
+
+def join_text_columns(batch: Sequence[TextColumns]) -> TextColumns:
+    """Return texts as one object, of which each may be one by itself."""
+    if isinstance(batch, TextColumns):
+        return batch
+    return TextColumns(
+        [text for part in batch for text in part.texts],
+        flatten_rows([row.tolist() for part in batch for row in part.tokens]),
+        flatten_rows([row.tolist() for part in batch for row in part.scored]),
+        np.concatenate([part.spans for part in batch]),
+        np.concatenate([part.is_unknown for part in batch]),
+        np.concatenate([part.mask_ends for part in batch]),
+    )
 
 
 def index_outputs(batch: Sequence[tuple[int, ModelOutput]]) -> IndexedOutputs:

@@ -71,6 +71,11 @@ class Model(Protocol):
         return "size"
 
     @property
+    def encodes_in_background(self) -> bool:
+        """Whether ``encode`` may run in another thread while a batch is running, as is useful if a GPU runs it."""
+        return False
+
+    @property
     def needs_rival(self) -> bool:
         """Whether it weighs a sentence against the other one of its contrast; queries then carry a ``rival``."""
         return False

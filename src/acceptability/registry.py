@@ -11,7 +11,6 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
 from inspect import signature
 from typing import Any
 
@@ -161,6 +160,9 @@ _log = logging.getLogger(__name__)
 @cache
 def names(kind: str) -> dict[str, str]:
     """Return the registered names of a kind ("measure", ...), each with its "module:object"."""
+    # Imported here: looking at all installed packages takes longer than a short command otherwise does.
+    from importlib.metadata import entry_points
+
     plugins = {point.name: point.value for point in entry_points(group=f"acceptability.{kind}s")}
     # Built-in names win: installing a plug-in must not silently change what a published signature computes.
     return plugins | _BUILTIN[kind]
@@ -202,7 +204,8 @@ def report_former_name(kind: str, name: str, present_name: str) -> None:
 
 def find(kind: str, name: str) -> Any:
     """Return the object registered under a name; the error about an unknown name suggests the closest one."""
-    known = names(kind)
+    # A built-in name is never that of a plug-in, for which all installed packages would be looked at.
+    known = _BUILTIN[kind] if name in _BUILTIN[kind] else names(kind)
     # A plug-in may register the old name for something of its own, which then wins.
     if name not in known and current_name(kind, name) in known:
         report_former_name(kind, name, current_name(kind, name))

@@ -16,8 +16,9 @@ from __future__ import annotations
 import ast
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 
 from acceptability.errors import SpecError
 
@@ -105,7 +106,7 @@ def fingerprint_lines(*texts: Callable[[], Iterable[str]], digits: int = 12) -> 
     """Return the fingerprint of texts given by functions that yield their lines.
 
     Args:
-        texts: Functions that yield the lines of a text; each is called twice.
+        texts: Functions that yield the lines of a text; they may be called twice.
         digits: The length of the result in hexadecimal digits.
 
     >>> fingerprint_lines(lambda: ["a", "b"], lambda: ["c"]) == fingerprint([b"a\\nb", b"c"])
@@ -113,13 +114,29 @@ def fingerprint_lines(*texts: Callable[[], Iterable[str]], digits: int = 12) -> 
     """
     digest = hashlib.sha256()
     for lines in texts:
-        # `fingerprint` hashes the length of a part before its content, so the lines are generated once to add up
-        # their lengths and once to hash them. Joining them would hold a second copy of a large suite in memory.
-        size = sum(len(line.encode()) + 1 for line in lines())
-        digest.update(max(size - 1, 0).to_bytes(8, "big"))
-        for number, line in enumerate(lines()):
-            digest.update((f"\n{line}" if number else line).encode())
+        # `fingerprint` hashes the length of a part before its content. The blocks are kept until the length is known,
+        # but only so many of them: of a larger suite, which would fill the memory, the lines are generated twice.
+        blocks, size = [], 0
+        for block in _join_lines(lines()):
+            size += len(block)
+            if size <= _MAX_KEPT_BYTES:
+                blocks.append(block)
+        digest.update(size.to_bytes(8, "big"))
+        for block in blocks if size <= _MAX_KEPT_BYTES else _join_lines(lines()):
+            digest.update(block)
     return digest.hexdigest()[:digits]
+
+
+_LINES_PER_BLOCK = 1000
+_MAX_KEPT_BYTES = 64 << 20
+
+
+def _join_lines(lines: Iterable[str]) -> Iterator[bytes]:
+    """Yield lines as UTF-8 in blocks, with a line break between any two."""
+    separator, remaining = "", iter(lines)
+    while block := list(islice(remaining, _LINES_PER_BLOCK)):
+        yield (separator + "\n".join(block)).encode()
+        separator = "\n"
 
 
 def _escape(text: str) -> str:

@@ -718,6 +718,18 @@ def hash_text(text: str, context: str = "") -> bytes:
     return hashlib.sha256(content).digest()[:16]
 
 
+def hash_texts(texts: Iterable[str]) -> list[bytes]:
+    """Return the key of the query of each text, without a context.
+
+    >>> hash_texts(["Cats sleep."]) == [hash_text("Cats sleep.")]
+    True
+    """
+    # As above, in one expression without calls of ours: a suite has a hundred thousand texts, and millions are scored.
+    sha256, empty = hashlib.sha256, _EMPTY_PART
+    encoded = (text.encode("utf-8", "surrogatepass") for text in texts)
+    return [sha256(len(text).to_bytes(8, "big") + text + empty).digest()[:16] for text in encoded]
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
     """The input of a model: a text, optionally with a context before it and a target within it.

@@ -23,8 +23,9 @@ from acceptability.models import iter_signed_locations, list_named_models
 from acceptability.papers import sign_tables, study
 from acceptability.specs import build_signature, parse_signature, shorten_signature
 from acceptability.stats.bootstrap import Bootstrap, parse_bootstrap
-from acceptability.store.runs import RunInputs, SuiteInput, collect_unit_rows, list_saved_runs, save_run
+from acceptability.store.runs import RunInputs, SuiteInput, list_saved_runs, save_run
 from acceptability.store.scorefile import parse_score_signature
+from acceptability.store.unit_rows import collect_unit_rows
 from acceptability.types import Result
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]

@@ -40,6 +40,7 @@ def table(suite: Suite, folder: Path) -> Path:
     return path
 
 
+@pytest.mark.usefixtures("no_worker_processes")
 def test_restarts_are_trained_reported_calibrated_and_submitted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

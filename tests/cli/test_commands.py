@@ -258,6 +258,16 @@ def test_judge_has_a_default_model() -> None:
     assert default_model() in list_named_models()
 
 
+def test_the_rows_behind_results_are_written_as_csv(run: Run, tmp_path: Path) -> None:
+    run("evaluate", "starter", "-m", "uniform", "--resamples", "0")
+    done = run("runs", "latest", "--csv", "rows.csv")
+    assert "383 rows written to rows.csv" in done.stderr
+    (folder,) = [row["folder"] for row in json.loads(run("runs", "--json").stdout)]
+    assert (tmp_path / "rows.csv").read_bytes() == (Path(folder) / "units.csv").read_bytes()
+    fails(run, "give both a run and a file", "runs", "latest")
+    fails(run, "no run named 'later'", "runs", "later", "--csv", "rows.csv")
+
+
 def test_compare_and_study(run: Run, tmp_path: Path, arpa: Path) -> None:
     found = json.loads(run("compare", "starter", "-m", "uniform", "-m", "uniform(vocabulary=9)", "--json").stdout)
     assert [row["difference"] for row in found] == pytest.approx([0.0], abs=1e-12)

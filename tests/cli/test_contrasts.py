@@ -9,8 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner, Result
 
 import program
+from acceptability.cli import app
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -42,9 +44,23 @@ def run(own_home: Path, tmp_path: Path) -> Run:
     return typed
 
 
-def test_tables_of_edits_classes_and_exclusions(run: Run, masked_dir: Path) -> None:
+@pytest.fixture
+def run_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """Run a command with a network in this process, which has PyTorch already."""
+    (tmp_path / "s.jsonl").write_text(SUITE + "\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+
+    def typed(*arguments: str) -> Result:
+        done = CliRunner().invoke(app, ["contrasts", "s.jsonl", *arguments], env={"COLUMNS": "200"})
+        assert done.exit_code == 0, done.stderr
+        return done
+
+    return typed
+
+
+def test_tables_of_edits_classes_and_exclusions(run_here: Callable[..., Result], masked_dir: Path) -> None:
     pytest.importorskip("torch")
-    done = run("--model", f"masked:{masked_dir}", "--by", "kind", "--signatures")
+    done = run_here("--model", f"masked:{masked_dir}", "--by", "kind", "--signatures")
     for shown in (
         "edit=substitution",
         "edit=insertion",
@@ -59,9 +75,9 @@ def test_tables_of_edits_classes_and_exclusions(run: Run, masked_dir: Path) -> N
     assert "saved in" in done.stderr
 
 
-def test_json_has_groups_contrasts_and_exclusions(run: Run, masked_dir: Path) -> None:
+def test_json_has_groups_contrasts_and_exclusions(run_here: Callable[..., Result], masked_dir: Path) -> None:
     pytest.importorskip("torch")
-    found = json.loads(run("-m", f"masked:{masked_dir}", "--multi-token", "--json", "--resamples", "0").stdout)
+    found = json.loads(run_here("-m", f"masked:{masked_dir}", "--multi-token", "--json", "--resamples", "0").stdout)
     assert [each["group"] for each in found["groups"]] == ["all", "edit=substitution", "edit=insertion"]
     assert found["groups"][0]["n"] == 3
     assert found["exclusions"] == [{"contrast": "d1 > d2", "reason": "more than one difference"}]

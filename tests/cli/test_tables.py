@@ -86,6 +86,7 @@ def inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.usefixtures("no_worker_processes")
 def test_tables_of_every_command_fit_the_terminal(
     inputs: Path, masked_dir: Path, classifier_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

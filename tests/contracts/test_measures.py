@@ -15,7 +15,8 @@ from acceptability.measures import load_measure
 from acceptability.measures.target_contrast import combine_scores
 from acceptability.protocols import Measure, complete_measure
 from acceptability.specs import parse_signature
-from acceptability.stats.bootstrap import Bootstrap, build_difference_stratum, build_stratum
+from acceptability.stats.bootstrap import Bootstrap, build_difference_stratum, build_stratum, percentile_interval
+from acceptability.stats.intervals import bootstrap_macro_interval
 from acceptability.stats.resampling import make_jackknife_groups, nest_rows
 from acceptability.types import Scores, Sentence, Suite, Units, make_contrast
 
@@ -192,6 +193,43 @@ def test_resamples_without_an_outlier_keep_their_digits(name: str) -> None:
     stratum, (resamples, kept) = build_stratum(measure, units, how), list_plain_draws(units, how)
     plain = [evaluate_plainly(measure, units, rows) for rows in (*resamples, *kept)]
     np.testing.assert_allclose([*stratum.resample(0), *stratum.jackknife()], plain, rtol=0, atol=1e-12)
+
+
+def list_plain_macro_draws(groups: list[Units], how: Bootstrap) -> list[list[list[int]]]:
+    """The rows of each resample of each group; groups of one size share the draws, in orders of their own."""
+    draws: list[list[list[int]]] = [[] for _ in groups]
+    sizes = list(dict.fromkeys(len(group) for group in groups))
+    for stream, size in enumerate(sizes):
+        drawn = np.random.default_rng([how.seed, stream] if stream else how.seed).integers(
+            0, size, size=(how.resamples, size)
+        )
+        members = [index for index, group in enumerate(groups) if len(group) == size]
+        orders = np.random.default_rng([how.seed, stream, 1])
+        shuffled = [np.arange(size), *(orders.permutation(size) for _ in members[1:])]
+        shifts = [0, *(1 + orders.permutation(how.resamples - 1)[: len(members) - 1])]
+        for index, order, shift in zip(members, shuffled, shifts, strict=True):
+            draws[index] = [sorted(order[row].tolist()) for row in np.roll(drawn, shift, axis=0)]
+    return draws
+
+
+@pytest.mark.parametrize("name", [*registry.names("measure"), *VARIANTS])
+def test_a_macro_mean_has_the_values_of_a_plain_loop_over_the_same_draws(name: str) -> None:
+    given = OTHERS.get(name, SCORES)
+    measure, how = load_measure(name).resolve([given], ""), Bootstrap(60, by="", seed=3, method="percentile")
+    units = measure.units(SUITE, given)
+    third = len(units) // 3
+    groups = [units.take(np.arange(start, start + third)) for start in (0, third, 2 * third)]
+    groups.append(units.take(np.arange(len(units) - third - 1, len(units))))
+    draws = list_plain_macro_draws(groups, how)
+    plain = np.mean(
+        [[evaluate_plainly(measure, groups[i], rows) for rows in of_group] for i, of_group in enumerate(draws)],
+        axis=0,
+    )
+    interval, defined = bootstrap_macro_interval(measure, groups, how), plain[~np.isnan(plain)]
+    if len(defined) < 0.95 * how.resamples:
+        assert interval.low is None
+    else:
+        assert (interval.low, interval.high) == pytest.approx(percentile_interval(defined, how.level), rel=0, abs=1e-12)
 
 
 @pytest.mark.parametrize("how", UNITS_OF_RESAMPLING, ids=lambda how: f"{how.by or 'row'}/{how.within}")

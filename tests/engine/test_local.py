@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -77,6 +78,47 @@ def test_a_batch_is_started_before_the_previous_one_is_collected(window: int, mo
     order = [f"{action} {name}" for action, name in model.notes]
     assert order == ["started a", "started b", "collected a", "started c", "collected b", "collected c"]
     assert model.gc_states == [False] * 3
+
+
+@dataclass
+class BackgroundEncoder(Recording):
+    """A model that records the thread in which each window is encoded."""
+
+    encodes_in_background: bool = True
+    threads: list[int] = field(default_factory=list)
+
+    def encode(self, queries: Sequence[Query]) -> list[Word]:
+        self.threads.append(threading.get_ident())
+        if any(query.text == "!" for query in queries):
+            raise QueryError([query.text for query in queries].index("!"), "it is no text")
+        return super().encode(queries)
+
+
+def test_later_windows_are_encoded_in_another_thread_one_ahead(monkeypatch) -> None:
+    monkeypatch.setattr(local, "WINDOW", 2)
+    model = BackgroundEncoder()
+    batches = list(run_texts(model, "abcdefg"))
+    assert [(index, output.text) for batch in batches for index, output in batch] == list(enumerate("abcdefg"))
+    own = threading.get_ident()
+    assert [thread == own for thread in model.threads] == [True, False, False, False]
+
+
+def test_an_error_in_a_window_encoded_ahead_is_raised_behind_the_outputs_before_it(monkeypatch) -> None:
+    monkeypatch.setattr(local, "WINDOW", 2)
+    texts: list[str] = []
+    outputs = (output.text for batch in run_texts(BackgroundEncoder(), "abc!") for _, output in batch)
+    with pytest.raises(QueryError) as caught:
+        texts.extend(outputs)
+    assert caught.value.index == 3
+    # The batch that was started last is collected after the next one has started, which never comes.
+    assert texts == ["a"]
+
+
+def test_duplicates_within_a_window_run_once(monkeypatch) -> None:
+    model = Recording(budget=4)
+    (batch,) = run_texts(model, "abab")
+    assert sorted((index, output.text) for index, output in batch) == [(0, "a"), (1, "b"), (2, "a"), (3, "b")]
+    assert model.notes[0] == ("started", "ab")
 
 
 def test_one_batch_and_none() -> None:

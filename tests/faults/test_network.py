@@ -31,6 +31,7 @@ WRONG = ("cut", "wrong", "longer", "empty", "refused", "missing", "late", "no se
 
 class _Handler(BaseHTTPRequestHandler):
     fault = ""
+    disable_nagle_algorithm = True
     over = threading.Event()
 
     def do_GET(self) -> None:

@@ -18,9 +18,10 @@ from acceptability.api.evaluation import evaluate
 from acceptability.errors import AcceptabilityError, SuiteError
 from acceptability.report.page import ReportHeading, build_browser, render_report
 from acceptability.report.report_data import attach_suites, load_report_data
-from acceptability.store.runs import collect_unit_rows, save_run
+from acceptability.store.runs import save_run
 from acceptability.store.scorefile import read_scores
 from acceptability.store.scores import ScoreStore
+from acceptability.store.unit_rows import collect_unit_rows
 from acceptability.suites import load_suite
 from acceptability.suites.tables import write_jsonl
 from acceptability.text.io import write_rows

@@ -204,3 +204,16 @@ MORE_THAN_ER = """ambitious annoying beautiful boring careful charming cheerful 
         urgent useful valuable"""
 AN_BY_SOUND = {"honest", "heiress", "hour"}
 A_BY_SOUND = {"uniform", "university", "unicycle", "ukulele", "useful", "one"}
+
+# Verbs after which any may be good without a licensor: what they mean is negative (avoid, cancel), or about what need
+# not exist (look for, plan), or any is understood as all that there were (answer, put away).
+FREE_CHOICE = """avoid ignore oppose reject cancel miss forget escape-from hide-from look-for search-for wait-for hunt
+    plan consider dream-about think-about worry-about vote-for talk-about complain-about answer solve discuss explain
+    approve welcome greet protect rescue reward punish warn blame help question defend support forgive repair mend
+    revise inspect examine test use choose enjoy return hide lose pay-for sign collect donate share throw-away
+    give-away put-away pick-up turn-off empty close burn destroy mention harvest unplug remember"""
+# Whose past looks like the present.
+SAME_PAST = "cut hurt put read set upset"
+# What nobody does, or undergoes, twice.
+ONCE = """eat devour drink sip pour spill bake cook fry boil roast peel chop slice cut buy sell adopt build renovate
+    write publish burn break shatter crack chip sink destroy harvest plant donate throw-away give-away sew knit"""

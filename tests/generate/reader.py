@@ -27,14 +27,14 @@ PLURAL = {
 EITHER = {"the", "any", "no", "some"}
 LICENSED = {"only", "even"}
 _ADVERBS = """ever not often also sometimes frequently regularly usually always occasionally rarely seldom hardly
-    scarcely barely really clearly certainly openly"""
+    scarcely barely really clearly certainly openly repeatedly already finally secretly recently previously"""
 ADVERBS = frozenset(_ADVERBS.split())
 AUXILIARIES = {
     "has": ("sg", "en"), "have": ("pl", "en"), "had": ("", "en"), "is": ("sg", "ing"), "are": ("pl", "ing"),
     "was": ("sg", "ing"), "were": ("pl", "ing"), "will": ("", "base"), "would": ("", "base"), "could": ("", "base"),
     "might": ("", "base"), "should": ("", "base"),
 }  # fmt: skip
-FRAMES = ("according to", "to the surprise of", "as we were told by", "as we heard from")
+FRAMES = ("according to", "in the view of", "as we were told by", "as we heard from")
 LINKS = {"if", "because", "although", "since"}
 
 
@@ -303,3 +303,42 @@ def fault(text: str) -> str | None:
     except Fault as error:
         return str(error)
     return None
+
+
+def find_free_choice(text: str) -> str:
+    """Return why any can be a free-choice item in a sentence where nothing licenses it, or nothing."""
+    tokens = Reader(text).tokens
+    if found := set(tokens) & {"will", "would", "could", "might", "should"}:
+        return f"the modal {found.pop()!r}"
+    before = tokens[: tokens.index("any")]
+    if found := _verbs_in(before[-2:]) & set(facts.FREE_CHOICE.split()):
+        return f"any after {found.pop()!r}"
+    return next((f"{token!r} may be in the present" for token in _finite_verbs(tokens) if _may_be_present(token)), "")
+
+
+def find_verbs_after_ever(text: str) -> set[str]:
+    """Return the verbs that follow ever."""
+    tokens = Reader(text).tokens
+    after = tokens[tokens.index("ever") + 1 :]
+    # The longer one if there are two: wrote about, and not wrote.
+    return {name for name in _verbs_in(after[:2]) if name.endswith("-" + "".join(after[1:2]))} or _verbs_in(after[:1])
+
+
+def _verbs_in(tokens: list[str]) -> set[str]:
+    """Return the verbs that one or two words end in: a verb, or a verb and what belongs to it."""
+    last = {name for token in tokens[-1:] for name, after, _ in VERBS.get(token, []) if not after}
+    return last | {name for name, after, _ in VERBS.get("".join(tokens[:1]), []) if tokens[1:] == [after]}
+
+
+def _finite_verbs(tokens: list[str]) -> list[str]:
+    """Return the verbs right after a plural noun, and who or an adverb if they follow it."""
+    found = []
+    for position, token in enumerate(tokens):
+        before = [word for word in tokens[:position] if word not in ADVERBS | {"who"}][-1:]
+        if token in VERBS and any(number == "pl" for word in before for _, number in NOUNS.get(word, ())):
+            found.append(token)
+    return found
+
+
+def _may_be_present(token: str) -> bool:
+    return any("base" in kinds for _, _, kinds in VERBS[token])

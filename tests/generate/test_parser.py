@@ -101,11 +101,11 @@ def test_invalid_toml_is_reported_with_its_line() -> None:
 
 def test_slots_that_do_not_fit_together_are_reported_with_their_line() -> None:
     text = GOOD.replace("subject=@doer.kind form=present", "frame=transitive form=present").replace(
-        "kind=person", "kind=drink"
+        "kind=person", "kind=question"
     )
-    file = read(GOOD.replace("kind=person", "kind=drink"))
+    file = read(GOOD.replace("kind=person", "kind=question"))
     with pytest.raises(
-        SuiteError, match=r"toy.toml, line 12: no word fits the slot 'verb': .*subject=@doer.kind \(drink\)"
+        SuiteError, match=r"toy.toml, line 12: no word fits the slot 'verb': .*subject=@doer.kind \(question\)"
     ):
         list(generate_sentences([file], seed=1))
     with pytest.raises(SuiteError, match="line 12: no word fits the slot 'verb'"):

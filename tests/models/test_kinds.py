@@ -160,7 +160,7 @@ def hub(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, byte
             constants, "HUGGINGFACE_CO_URL_TEMPLATE", endpoint + "/{repo_id}/resolve/{revision}/{filename}"
         )
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
         thread.start()
         yield files
         server.shutdown()

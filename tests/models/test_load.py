@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 
 import pytest
 
-from acceptability import load_model
+from acceptability import evaluate, load_model
 from acceptability.errors import MissingExtra, ModelError, QueryError, SpecError, UnknownName
 from acceptability.models import default_model, expand_named_model, list_named_models, set_spec_dtype
 from acceptability.types import Query
@@ -64,10 +63,8 @@ def test_a_second_run_does_not_even_import_torch(causal_dir, own_home, tmp_path)
     """What is stored needs no model: not its weights, not its tokenizer, not the libraries that read them."""
     (tmp_path / "two.csv").write_text("good,bad\nThe cats sleep.,The cats that.\n")
     suite, model = str(tmp_path / "two.csv"), f"causal:{causal_dir}"
+    first = evaluate(suite, [model])[0]
     code = f"from acceptability import evaluate; print(evaluate({suite!r}, [{model!r}])[0])"
     watch = code + "; import sys; assert not {'torch', 'transformers'} & set(sys.modules), 'loaded'"
-    env = {**os.environ, "ACCEPTABILITY_HOME": str(own_home)}
-    refused = subprocess.run([sys.executable, "-c", watch], env=env, capture_output=True, text=True)
-    assert "loaded" in refused.stderr, "the first run needs the model"
-    done = subprocess.run([sys.executable, "-c", watch], env=env, capture_output=True, text=True, check=True)
-    assert done.stdout == refused.stdout != ""
+    done = subprocess.run([sys.executable, "-c", watch], capture_output=True, text=True, check=True)
+    assert done.stdout == f"{first}\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import os
 import shutil
@@ -101,12 +102,12 @@ def plugin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         "acceptability.measures": "acceptability.measures.pairs:PairAccuracy",
         "acceptability.reductions": "acceptability.reductions:LP",
     }
-    real = registry.entry_points
+    real = importlib.metadata.entry_points
 
     def entry_points(group: str) -> Any:
         return [EntryPoint("foreign", targets[group], group)] if group in targets else real(group=group)
 
-    monkeypatch.setattr(registry, "entry_points", entry_points)
+    monkeypatch.setattr(importlib.metadata, "entry_points", entry_points)
     registry.names.cache_clear()
     yield
     registry.names.cache_clear()

@@ -12,7 +12,8 @@ from acceptability.report.page import build_browser
 from acceptability.report.report_data import ReportData, attach_suites, load_report_data
 from acceptability.store.runs import save_run
 from acceptability.store.scores import ScoreStore
-from acceptability.types import Contrast, Query, Sentence, Suite, TokenScores
+from acceptability.store.unit_rows import UnitRows
+from acceptability.types import Contrast, Query, Sentence, Suite, TokenScores, Units
 
 MODELS = tuple(f"model-{index}" for index in range(5))
 
@@ -36,8 +37,10 @@ def suite(paradigms: int = 67, pairs: int = 1000) -> Suite:
 
 def material(whole: Suite) -> ReportData:
     """The material of a run of five models on the suite, by paradigm, saved and read again."""
-    draw, results, units = random.Random(0), [], []
+    draw, results, parts = random.Random(0), [], []
     paradigms = list(dict.fromkeys(each.tags["paradigm"] for each in whole.contrasts))
+    ids = tuple(each.id for each in whole.contrasts)
+    tags = tuple(each.tags for each in whole.contrasts)
     for model in MODELS:
         about = {"measure": "PairAccuracy(ties=0.0)", "model": model, "reduction": "lp()", "suite": whole.name}
         signed = f"PairAccuracy(ties=0.0)|suite:{whole.signature}|model:causal:{model}@1().lp()|n:67000"
@@ -47,11 +50,9 @@ def material(whole: Suite) -> ReportData:
             results.append(
                 {**about, "group": group, **ends, "signature": signed + (f"|group:{group}" if group else "")}
             )
-        for each in whole.contrasts:
-            gap = draw.gauss(1, 2)
-            tags = {f"tag/{name}": value for name, value in each.tags.items()}
-            units.append({**about, "unit": each.id, "gap": gap, "correct": float(gap > 0), **tags})
-    run = save_run("evaluate", "evaluate blimp", results, units, [])
+        gaps = np.array([draw.gauss(1, 2) for _ in ids])
+        parts.append((Units(ids, {"gap": gaps, "correct": (gaps > 0).astype(float)}, tags), about))
+    run = save_run("evaluate", "evaluate blimp", results, UnitRows(parts), [])
     found = attach_suites(load_report_data([str(run.folder)]), [whole])
     _store_tokens(found)
     return found

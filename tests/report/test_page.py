@@ -22,7 +22,8 @@ from acceptability.report.page import (
 )
 from acceptability.report.report_data import attach_suites, load_report_data
 from acceptability.report.terminal import build_group_table, format_number
-from acceptability.store.runs import collect_unit_rows, save_run
+from acceptability.store.runs import save_run
+from acceptability.store.unit_rows import collect_unit_rows
 from acceptability.suites import load_suite
 from report.report_rows import ATTACK, FORMULA, MODELS, everything, suite
 
@@ -200,3 +201,18 @@ def test_the_starter_suite_is_found_by_its_name() -> None:
     results = evaluate("starter", ["uniform"], measure=["PBC()"])
     run = save_run("evaluate", "evaluate starter", [each.row() for each in results], [], [])
     assert attach_suites(load_report_data([run.id])).suites["starter"].hash == load_suite("starter").hash
+
+
+def test_the_script_of_figures_is_kept_and_checked(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    vl_convert = pytest.importorskip("vl_convert")
+    bundles = iter(["first</script>", "second", "third"])
+    monkeypatch.setattr(vl_convert, "javascript_bundle", lambda **_: next(bundles))
+    bundle = page._bundle_vega.__wrapped__
+    assert [bundle(), bundle()] == [r"first<\/script>"] * 2
+    (path,) = (own_home / "parsed").iterdir()
+    path.write_text(path.read_text().replace("first", "last"))
+    assert bundle() == "second"
+    # A home that cannot be written to is no reason to fail.
+    path.unlink()
+    path.mkdir()
+    assert bundle() == "third"

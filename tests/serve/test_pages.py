@@ -161,7 +161,8 @@ def test_a_suite_that_is_not_available_is_reported(visitor, monkeypatch, tmp_pat
 
 def test_runs_of_the_command_line_are_shown_with_their_sentences(visitor) -> None:
     from acceptability.api.evaluation import evaluate
-    from acceptability.store.runs import collect_unit_rows, save_run
+    from acceptability.store.runs import save_run
+    from acceptability.store.unit_rows import collect_unit_rows
 
     results = evaluate("starter", ["uniform"], measure=["PairAccuracy"])
     rows = [each.row() for each in results]

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -8,8 +8,8 @@ from scipy import stats
 
 from acceptability import PairAccuracy, Pearson
 from acceptability.errors import MeasureError, Undefined
-from acceptability.protocols import Measure
-from acceptability.stats.bootstrap import Bootstrap, Interval, compute_acceleration, parse_bootstrap
+from acceptability.protocols import Measure, Moments
+from acceptability.stats.bootstrap import Bootstrap, Interval, build_stratum, compute_acceleration, parse_bootstrap
 from acceptability.stats.intervals import bootstrap_difference, bootstrap_interval, bootstrap_macro_interval
 from acceptability.stats.intervals.closed_forms import clopper_pearson
 from acceptability.stats.resampling import make_jackknife_groups, nest_rows
@@ -128,6 +128,52 @@ def test_the_fast_path_for_means_gives_the_numbers_of_the_general_one(method: st
     ):
         quick, general = compute(PairAccuracy()), compute(AnyMean())
         assert (quick.low, quick.high) == pytest.approx((general.low, general.high), abs=1e-12)
+
+
+@pytest.mark.parametrize("sizes", [[50] * 30, [50] * 20 + [60] * 10])
+def test_groups_that_share_random_numbers_vary_independently(sizes: list[int]) -> None:
+    """Equal groups, which would all be drawn alike: the mean would vary as much as one group."""
+    groups = [rows(np.arange(size) % 2) for size in sizes]
+    how = Bootstrap(200, by="", method="percentile", level=0.6827)
+    intervals = [bootstrap_macro_interval(PairAccuracy(), groups, replace(how, seed=seed)) for seed in range(20)]
+    deviation = np.sqrt(sum(0.25 / size for size in sizes)) / len(sizes)
+    assert np.mean([interval.high - interval.low for interval in intervals]) / 2 == pytest.approx(deviation, rel=0.1)
+    # The middle of an interval, an average over resamples: of groups in the same order it varies twice as much.
+    middles = np.array([(interval.high + interval.low) / 2 for interval in intervals])
+    assert np.sqrt(((middles - 0.5) ** 2).mean()) < 0.2 * deviation
+
+
+@pytest.mark.parametrize(("resamples", "n", "moments"), [(1, 20_011, 6), (3, 30_000, 2), (64, 1_000, 6), (5, 7, 1)])
+def test_sums_in_parts_are_those_of_the_whole(
+    resamples: int, n: int, moments: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generator = np.random.default_rng(1)
+    weights, of_rows = generator.integers(0, 4, (resamples, n)).astype(float), generator.normal(size=(moments, n))
+
+    class Sums(Measure):
+        needs = "contrasts"
+
+        def value(self, units: Units) -> float:
+            return 0.0
+
+        def weigh(self, units: Units) -> Moments:
+            return Moments(of_rows, lambda sums: (sums * np.arange(1, moments + 1)[:, None]).sum(axis=0))
+
+    stratum = build_stratum(Sums(), rows(np.zeros(n)), Bootstrap(40, by=""))
+    assert stratum.arrange is not None
+    multiply = np.matmul
+
+    def multiply_serially(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        # Above these sizes OpenBLAS calls on its threads, of a matrix and of a vector.
+        size = first.shape[1] * first.shape[2] * second.shape[2]
+        assert size <= (2**18 if first.shape[1] > 1 and second.shape[2] > 1 else 2304 * 4)
+        return multiply(first, second)
+
+    monkeypatch.setattr(np, "matmul", multiply_serially)
+    expected = (weights @ of_rows.T) @ np.arange(1, moments + 1)
+    np.testing.assert_allclose(stratum.arrange(np.arange(n))(weights), expected, rtol=1e-11)
+    order = generator.permutation(n)
+    np.testing.assert_allclose(stratum.arrange(order)(weights[:, order]), expected, rtol=1e-11)
 
 
 def test_leaving_out_groups_estimates_the_same_acceleration() -> None:

@@ -347,7 +347,7 @@ def test_another_process_creates_the_store_at_any_moment(
             writers.append(subprocess.Popen([sys.executable, "-c", WRITER, str(path), "0"]))
             # It may have to wait for this process, and then writes later.
             with suppress(subprocess.TimeoutExpired):
-                writers[0].wait(1)
+                writers[0].wait(0.5)
 
     with monkeypatch.context() as patch:
         patch.setattr(sqlite3, "connect", before_statements(write))

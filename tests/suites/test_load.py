@@ -107,7 +107,7 @@ def server(tmp_path: Path):
         archive.writestr("folder/inner.tsv", "inner\n")
     handler = partial(type("Quiet", (SimpleHTTPRequestHandler,), {"log_message": lambda *_: None}), directory=site)
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as running:
-        thread = threading.Thread(target=running.serve_forever, daemon=True)
+        thread = threading.Thread(target=running.serve_forever, args=(0.01,), daemon=True)
         thread.start()
         yield f"http://127.0.0.1:{running.server_port}"
         running.shutdown()

@@ -68,8 +68,8 @@ from acceptability.stats.sampling_units import (
     note_few_units,
     parse_sampling_unit,
 )
-from acceptability.store.runs import UnitRows
 from acceptability.store.scorefile import read_scores
+from acceptability.store.unit_rows import UnitRows
 from acceptability.types import SINGLE_ROWS, Contrast, Floats, Scores, Sentence, Suite, Units, restrict_to_scored
 
 

@@ -33,7 +33,7 @@ from acceptability.api.scoring import ProgressCallback, score_reductions
 from acceptability.api.vocabulary_coverage import describe_decided_rows, find_decided_contrasts
 from acceptability.errors import MeasureError, ScoreError, SuiteError, Undefined, suggest_name
 from acceptability.measures import choose_default_measures
-from acceptability.measures.rows import check_measurable, collect_row_tags, ratings_are_z
+from acceptability.measures.rows import check_measurable, collect_row_tags, find_rows_with_tag, ratings_are_z
 from acceptability.protocols import Engine, Measure
 from acceptability.reductions import LP
 from acceptability.specs import build_signature, parse_signature
@@ -311,10 +311,11 @@ def choose_resampling(suite: Suite, measure: Measure, bootstrap: Bootstrap | Non
     requested = bootstrap or Bootstrap()
     resolved = resolve_sampling_unit(requested, suite)
     if requested.by is None and resolved.by:
-        row_kind, rows = collect_row_tags(suite, measure)
-        lacking = [tag for tag in suite.unit_tags if not all(tag in tags for tags in rows)]
-        if lacking:
-            note = f"{row_kind} have no common {lacking[0]!r}, the suite's sampling unit: they are resampled one by one"
+        for tag in suite.unit_tags:
+            row_kind, has_tag = find_rows_with_tag(suite, measure, tag)
+            if has_tag.all():
+                continue
+            note = f"{row_kind} have no common {tag!r}, the suite's sampling unit: they are resampled one by one"
             return replace(resolved, by="", within=""), (note,)
     if not resolved.by and suite.unit:
         return resolved, (f"single rows are resampled, and not the suite's sampling unit, {suite.unit!r}",)
@@ -323,8 +324,8 @@ def choose_resampling(suite: Suite, measure: Measure, bootstrap: Bootstrap | Non
 
 def _check_tag(suite: Suite, tag: str, measure: Measure) -> None:
     """Raise an error for a tag that no row of a measure carries."""
-    row_kind, rows = collect_row_tags(suite, measure)
-    if not any(tag in tags for tags in rows):
+    if not find_rows_with_tag(suite, measure, tag)[1].any():
+        row_kind, rows = collect_row_tags(suite, measure)
         known_tags = sorted({name for tags in rows for name in tags})
         raise SuiteError(
             f"the {row_kind} of suite {suite.name!r} have no tag {tag!r}; they have "

@@ -11,8 +11,6 @@ stand among its notes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,7 +20,7 @@ from acceptability.protocols import Measure
 from acceptability.stats.permutation import sign_flip_test
 from acceptability.stats.proportions import binomial_lower_tail, hypergeometric_lower_tail
 from acceptability.stats.resampling import sum_by_cluster
-from acceptability.types import Contrast, Floats, Scores, Sentence, Suite, Units
+from acceptability.types import Floats, Scores, Suite, Units
 
 # Of a thousand results at chance, one is remarked on. At .05, a table of a hundred groups would have five remarks.
 _ALPHA = 0.001
@@ -55,8 +53,8 @@ def remark_on_suite(suite: Suite, measure: Measure, units: Units | None = None) 
     Args:
         units: The rows of the measure; None if it has none, since it is undefined.
     """
-    remarks, by_id = [], suite.by_id
-    if "contrasts" in measure.needs and (same := sum(_has_equal_members(by_id, pair) for pair in suite.contrasts)):
+    remarks = []
+    if "contrasts" in measure.needs and (same := _count_equal_members(suite)):
         # A few occur in published suites; where they are the rule, one column was probably given twice.
         hint = ": was one column given twice?" if same > len(suite.contrasts) / 2 else ""
         remarks.append(
@@ -72,11 +70,17 @@ def remark_on_suite(suite: Suite, measure: Measure, units: Units | None = None) 
     return tuple(remarks)
 
 
-def _has_equal_members(by_id: Mapping[str, Sentence], pair: Contrast) -> bool:
-    better, worse = by_id[pair.better], by_id[pair.worse]
+def _count_equal_members(suite: Suite) -> int:
+    """Return the number of contrasts whose sentences are the same."""
+    texts = list(suite.texts)
+    same = [pair for pair in suite.pairs.tolist() if texts[pair[0]] == texts[pair[1]]]
     # Two regions of one sentence may be contrasted, of which each has a score of its own.
-    same_context = better.tags.get("context") == worse.tags.get("context")
-    return better.text == worse.text and better.regions == worse.regions and same_context
+    # So may two contexts before one sentence.
+    return sum(
+        suite.sentences[better].regions == suite.sentences[worse].regions
+        and suite.sentences[better].tags.get("context") == suite.sentences[worse].tags.get("context")
+        for better, worse in same
+    )
 
 
 def remark_on_scores(scores: Scores) -> tuple[str, ...]:

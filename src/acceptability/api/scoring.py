@@ -59,7 +59,18 @@ from acceptability.specs import build_signature
 from acceptability.store.scores import ScoreStore
 from acceptability.text.words import compute_word_logprobs
 from acceptability.timings import time_stage
-from acceptability.types import LabelScores, ModelOutput, Query, Scores, Sentence, Span, Suite, TokenScores, hash_text
+from acceptability.types import (
+    LabelScores,
+    ModelOutput,
+    Query,
+    Scores,
+    Sentence,
+    Span,
+    Suite,
+    TokenScores,
+    hash_text,
+    hash_texts,
+)
 
 _Item = TypeVar("_Item")
 
@@ -145,7 +156,7 @@ def score_reductions(
                 unknown_words.add_batch(batch)
     with time_stage("reduce"):
         region_suffix = f"#{region}" if region else ""
-        ids = [sentence.id for sentence in suite.sentences]
+        ids = list(suite.ids)
         signature = model_run.model.signature
         all_scores = [scorer.make_scores(ids, model_run.name, signature, region_suffix) for scorer in scorers]
         if region_collector:
@@ -535,7 +546,9 @@ class _Scorer:
         self.reduction = reduction
         new = reduce_outputs(reduction, batch.outputs)
         new = new if batch.rows is None else new[batch.rows]
-        if len(np.unique(batch.indices)) == len(batch) and np.isnan(values[batch.indices]).all():
+        # Not by np.unique, which imports masked arrays, at the cost of a twentieth of a short command.
+        is_repeated = bool((np.diff(np.sort(batch.indices)) == 0).any())
+        if not is_repeated and np.isnan(values[batch.indices]).all():
             values[batch.indices] = new
         else:
             for sentence_index, value in zip(batch.indices.tolist(), new.tolist(), strict=True):
@@ -665,10 +678,12 @@ class SuiteQueries(Sequence[Query]):
 
     def __init__(self, suite: Suite, region: str | None = None, *, against_rivals: bool = False) -> None:
         self._suite, self._region = suite, region
+        # Decoded once, and without their sentences: the stored outputs ask for texts one by one.
+        self._texts = list(suite.texts)
         self._rival_pairs = _pair_rivals(suite) if against_rivals else None
         count = len(self._rival_pairs) if self._rival_pairs is not None else len(suite.sentences)
         if region is None and self._rival_pairs is None:
-            joined = b"".join([hash_text(text, context) for text, context in _iter_texts(suite)])
+            joined = b"".join(self._hash_texts())
         else:
             joined = b"".join([self._query_at(index).key for index in range(count)])
         keys = np.frombuffer(joined, dtype=f"S{_KEY_BYTES}")
@@ -709,7 +724,16 @@ class SuiteQueries(Sequence[Query]):
         """Return the text of the query at an index, without making the query."""
         first = int(self._first_index[query_index])
         sentence = first if self._rival_pairs is None else self._rival_pairs[first][0]
-        return self._suite.sentences[sentence].text
+        return self._texts[sentence]
+
+    def _hash_texts(self) -> list[bytes]:
+        """Return the key of each sentence."""
+        contexts = self._suite.sentence_tag("context")
+        if not contexts.values:
+            return hash_texts(self._texts)
+        # The last value is that of the code -1, of a sentence without a context.
+        values = (*contexts.values, "")
+        return [hash_text(text, values[code]) for text, code in zip(self._texts, contexts.codes.tolist(), strict=True)]
 
     def sentence_indices(self, query_index: int) -> list[int]:
         """Return the indices of the sentences that give the query at an index."""
@@ -751,11 +775,6 @@ class _QueryKeys(Sequence[bytes]):
             return [self[position] for position in range(*index.indices(len(self)))]
         key: bytes = self._keys[index].tobytes()
         return key
-
-
-def _iter_texts(suite: Suite) -> Iterator[tuple[str, str]]:
-    """Yield the text and the context of each sentence."""
-    return ((sentence.text, sentence.tags.get("context", "")) for sentence in suite.sentences)
 
 
 def _time_iteration(stage: str, items: Iterator[_Item]) -> Iterator[_Item]:

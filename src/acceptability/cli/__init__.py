@@ -159,8 +159,8 @@ _PANELS: dict[str, dict[str, tuple[str, str]]] = {
             "acceptability recipes",
         ),
         "runs": (
-            "List the saved runs, the oldest first.",
-            "acceptability runs",
+            "List the saved runs, the oldest first, or write the rows behind the results of one as CSV.",
+            "acceptability runs latest --csv rows.csv",
         ),
         "store": (
             "List the stored outputs of models, and forget some.",

@@ -8,9 +8,7 @@ by Typer.
 from __future__ import annotations
 
 import shlex
-import tomllib
 from collections.abc import Mapping, Sequence
-from importlib.metadata import entry_points
 from pathlib import Path
 
 import typer
@@ -129,6 +127,10 @@ def list_names(kind: str) -> list[str]:
 
 
 def _list_suites() -> list[str]:
+    # Imported here, since every command imports this module.
+    import tomllib
+    from importlib.metadata import entry_points
+
     own = Path(__file__).parents[1] / "suites" / "catalog.toml"
     paths = [own, *(Path(point.load()) for point in entry_points(group="acceptability.suites"))]
     ids = []

@@ -34,7 +34,8 @@ from acceptability.report.text_table import TextTable, make_table, render_table,
 from acceptability.specs import format_spec, parse_signature, parse_spec, shorten_signature
 from acceptability.stats.bootstrap import Bootstrap
 from acceptability.stats.sampling_units import parse_sampling_unit
-from acceptability.store.runs import RunInputs, RunRow, SavedRun, SuiteInput, save_run
+from acceptability.store.runs import RunInputs, SavedRun, SuiteInput, save_run
+from acceptability.store.unit_rows import RunRow
 from acceptability.suites import load_suite
 from acceptability.suites.column_names import parse_labels
 from acceptability.suites.notation import read_marks

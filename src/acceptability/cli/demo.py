@@ -23,7 +23,8 @@ from acceptability.cli.console import (
 from acceptability.cli.report import write_run_report
 from acceptability.models import list_named_models
 from acceptability.report.terminal import build_group_table, build_result_table, collect_footnotes
-from acceptability.store.runs import RunInputs, SuiteInput, collect_unit_rows
+from acceptability.store.runs import RunInputs, SuiteInput
+from acceptability.store.unit_rows import collect_unit_rows
 from acceptability.suites import load_suite
 from acceptability.text.io import check_writable
 

@@ -54,7 +54,8 @@ from acceptability.cli.report import ReportFileOption, check_report, write_run_r
 from acceptability.models import set_spec_dtype
 from acceptability.report.terminal import build_result_tables, collect_footnotes
 from acceptability.report.text_table import make_table, render_table
-from acceptability.store.runs import RunInputs, collect_unit_rows
+from acceptability.store.runs import RunInputs
+from acceptability.store.unit_rows import collect_unit_rows
 from acceptability.timings import Timings, collect_timings, time_stage
 from acceptability.types import Result
 

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from importlib import import_module
 from inspect import signature
+from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from acceptability import registry
 from acceptability.cli.console import JsonOption, print_json, print_message, print_registered, print_rows, print_table
+from acceptability.errors import StoreError
 from acceptability.models import list_named_models
 from acceptability.report.text_table import make_table
-from acceptability.store.runs import list_saved_runs
+from acceptability.store.runs import list_saved_runs, require_run
+from acceptability.store.unit_rows import write_unit_csv
+from acceptability.text.io import check_writable
 
 
 def measures_command(as_json: JsonOption = False) -> None:
@@ -69,8 +76,23 @@ def _describe_kind(name: str) -> dict[str, object]:
     return {"kind": name, "options": ", ".join(options), "what it is": first_line}
 
 
-def runs_command(as_json: JsonOption = False) -> None:
-    """List the saved runs, the oldest first."""
+def runs_command(
+    run: Annotated[
+        str | None, typer.Argument(help="A run, for --csv: its id, latest, or the path of its folder.")
+    ] = None,
+    csv: Annotated[
+        Path | None,
+        typer.Option(
+            "--csv",
+            help="Write the rows that the results of RUN are computed from to this CSV file, instead of a list.",
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the saved runs, the oldest first, or write the rows behind the results of one as CSV."""
+    if run or csv:
+        _write_run_csv(run, csv)
+        return
     runs, problems = list_saved_runs()
     rows = [
         {
@@ -92,3 +114,11 @@ def runs_command(as_json: JsonOption = False) -> None:
     # A damaged run must not hide the others.
     for problem in problems:
         print_message(problem)
+
+
+def _write_run_csv(run: str | None, path: Path | None) -> None:
+    if not (run and path):
+        raise StoreError("give both a run and a file, as in: acceptability runs latest --csv rows.csv")
+    check_writable(path)
+    count = write_unit_csv(require_run(run), path)
+    print_message(f"{count:,} rows written to {path}")

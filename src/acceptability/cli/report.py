@@ -9,15 +9,7 @@ from typing import Annotated
 import typer
 
 from acceptability.cli.console import JsonOption, print_data, print_json, print_message
-from acceptability.report.page import (
-    MAX_PAIRS,
-    PaperFiles,
-    ReportHeading,
-    describe_models,
-    write_paper_files,
-    write_report,
-)
-from acceptability.report.report_data import attach_suites, load_report_data
+from acceptability.report.report_data import MAX_PAIRS, attach_suites, load_report_data
 from acceptability.store.runs import SavedRun
 from acceptability.suites import load_suite
 from acceptability.text.io import check_writable
@@ -59,11 +51,13 @@ def command(
     # The figures of a large run take minutes to draw; a file that cannot be written must be reported before.
     for path in (out, latex, markdown, bibtex):
         check_report(path)
+    from acceptability.report import page
+
     report_data = attach_suites(load_report_data(runs), [load_suite(name) for name in suite or ()])
-    heading = ReportHeading(title, models=describe_models(report_data))
-    paths = [write_report(out, heading, report_data, max_pairs=items)]
-    paths += write_paper_files(
-        report_data, PaperFiles(figures=figures, csv=csv, latex=latex, markdown=markdown, bibtex=bibtex)
+    heading = page.ReportHeading(title, models=page.describe_models(report_data))
+    paths = [page.write_report(out, heading, report_data, max_pairs=items)]
+    paths += page.write_paper_files(
+        report_data, page.PaperFiles(figures=figures, csv=csv, latex=latex, markdown=markdown, bibtex=bibtex)
     )
     if as_json:
         print_json({"files": [str(path) for path in paths], "notes": list(report_data.notes)})
@@ -92,8 +86,11 @@ def write_run_report(
     """
     if path is None:
         return
+    # Imported here: every command that can write a report would otherwise import what renders one.
+    from acceptability.report import page
+
     report_data = attach_suites(load_report_data([str(run.folder)]), suites)
     for note in report_data.notes:
         print_message(note)
-    heading = ReportHeading(title or run.command.capitalize(), lead, describe_models(report_data))
-    print_message(f"report: {write_report(path, heading, report_data)}")
+    heading = page.ReportHeading(title or run.command.capitalize(), lead, page.describe_models(report_data))
+    print_message(f"report: {page.write_report(path, heading, report_data)}")

@@ -47,7 +47,8 @@ from acceptability.cli.report import check_report, write_run_report
 from acceptability.papers import Paper, StudyOption, evaluate_study, sign_tables, study
 from acceptability.papers.cells import Cell
 from acceptability.report.terminal import build_cell_table, describe_agreement
-from acceptability.store.runs import RunInputs, SuiteInput, collect_unit_rows
+from acceptability.store.runs import RunInputs, SuiteInput
+from acceptability.store.unit_rows import collect_unit_rows
 from acceptability.text.io import check_rows_file, write_spreadsheet
 
 ModelOption = Annotated[

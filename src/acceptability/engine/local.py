@@ -12,16 +12,19 @@ import gc
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from acceptability.engine.plan import batch_by_length, batch_by_prefix, batch_by_size, group_duplicates
 from acceptability.errors import OutOfMemory, QueryError
-from acceptability.outputs import EncodedColumns, IndexedOutputs
+from acceptability.outputs import EncodedColumns, FlatRows, IndexedOutputs
 from acceptability.protocols import EncodedQuery, Model
 from acceptability.timings import time_stage
 from acceptability.types import ModelOutput, Query
@@ -35,6 +38,9 @@ WINDOW = 65_536
 
 _SECONDS_BETWEEN_GC = 30.0
 
+IndexedRows = tuple[NDArray[np.int64], NDArray[np.int64] | None]
+"""Indices of queries, and the row of each; None if each has a row of its own."""
+
 IndexedScores = Sequence[tuple[int, ModelOutput]]
 """Outputs of a batch, each with the index of its query in the request."""
 
@@ -46,16 +52,27 @@ class QueryWindow:
     """Consecutive queries of a request, without duplicates, encoded and packed into batches.
 
     Args:
-        indices: For each distinct query, all its indices in the request.
+        indices: For each distinct query, all its indices in the request, of which the first comes first.
         encoded_queries: The distinct queries, encoded by the model.
         sizes: The size of each encoded query.
         batches: The batches, as row numbers of ``encoded_queries``.
     """
 
-    indices: Sequence[Sequence[int]]
+    indices: FlatRows
     encoded_queries: Sequence[EncodedQuery]
     sizes: Sequence[int]
     batches: Sequence[Sequence[int]]
+
+    @cached_property
+    def first_indices(self) -> list[int]:
+        """The index of the first occurrence of each distinct query in the request."""
+        indices: list[int] = self.indices.values[self.indices.starts].tolist()
+        return indices
+
+    def take_indices(self, rows: Sequence[int]) -> IndexedRows:
+        """Return the indices in the request of some distinct queries, and the place of each one's query among these."""
+        flat = self.indices.take(np.array(rows, np.int64))
+        return flat.values, None if len(flat.values) == len(rows) else np.repeat(np.arange(len(rows)), flat.lengths)
 
 
 def run_queries(model: Model, queries: Sequence[Query], is_known: Callable[[int], bool]) -> Iterator[IndexedScores]:
@@ -69,10 +86,11 @@ def run_queries(model: Model, queries: Sequence[Query], is_known: Callable[[int]
     runner = _BatchRunner()
     with _pause_gc() as collect_garbage:
         for window in _iterate_windows(model, queries, is_known):
+            any_known = any(map(is_known, window.first_indices))
             for batch in window.batches:
                 # Known queries are dropped from the finished plan and not before planning: what a resumed run has
                 # left is then batched as in an uninterrupted one.
-                unknown_rows = [row for row in batch if not is_known(window.indices[row][0])]
+                unknown_rows = [row for row in batch if not is_known(window.first_indices[row])] if any_known else batch
                 for rows in runner.cut_to_limit(window, unknown_rows):
                     collect_garbage()
                     yield from runner.start_batch(model, window, rows)
@@ -81,16 +99,39 @@ def run_queries(model: Model, queries: Sequence[Query], is_known: Callable[[int]
 
 def _iterate_windows(model: Model, queries: Sequence[Query], is_known: Callable[[int], bool]) -> Iterator[QueryWindow]:
     """Yield the windows of a request, without those whose outputs are all known."""
-    for start in range(0, len(queries), WINDOW):
-        if not all(map(is_known, range(start, min(start + WINDOW, len(queries))))):
-            window = _prepare_window(model, queries, start)
-            # A window holds millions of small tuples that live until its end. Frozen, they are left out of every
-            # garbage collection that runs meanwhile, here or in the caller.
-            gc.freeze()
-            try:
-                yield window
-            finally:
-                gc.unfreeze()
+    starts = [
+        start
+        for start in range(0, len(queries), WINDOW)
+        if not all(map(is_known, range(start, min(start + WINDOW, len(queries)))))
+    ]
+    for window in _prepare_windows(model, queries, starts):
+        # A window holds many objects that live until its end. Frozen, they are left out of every garbage collection
+        # that runs meanwhile, here or in the caller.
+        gc.freeze()
+        try:
+            yield window
+        finally:
+            gc.unfreeze()
+
+
+def _prepare_windows(model: Model, queries: Sequence[Query], starts: Sequence[int]) -> Iterator[QueryWindow]:
+    """Yield the windows that begin at some queries, each but the first prepared while the one before is running."""
+    if not starts:
+        return
+    # The first in this thread, since it loads the network: only then does the model know whether a GPU will run it.
+    window = _prepare_window(model, queries, starts[0])
+    if not model.encodes_in_background:
+        yield window
+        yield from (_prepare_window(model, queries, start) for start in starts[1:])
+        return
+    # While a GPU computes, this thread mostly waits. One window ahead, not all of them, so that memory stays bounded.
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        for start in starts[1:]:
+            following = pool.submit(_prepare_window, model, queries, start)
+            yield window
+            with time_stage("tokenise"):
+                window = following.result()
+        yield window
 
 
 def _prepare_window(model: Model, queries: Sequence[Query], start: int) -> QueryWindow:
@@ -99,11 +140,11 @@ def _prepare_window(model: Model, queries: Sequence[Query], start: int) -> Query
     indices = group_duplicates(window)
     try:
         with time_stage("tokenise"):
-            encoded = model.encode([window[duplicates[0]] for duplicates in indices])
+            encoded = model.encode([window[index] for index in indices.values[indices.starts].tolist()])
     except QueryError as error:
         # The model counts within what it was given; the caller knows the queries of the whole request.
-        raise QueryError(start + indices[error.index][0], error.problem) from error
-    request_indices = [[start + index for index in duplicates] for duplicates in indices]
+        raise QueryError(start + int(indices[error.index][0]), error.problem) from error
+    request_indices = replace(indices, values=indices.values + start)
     sizes = encoded.sizes if isinstance(encoded, EncodedColumns) else [query.size for query in encoded]
     with time_stage("open model"):
         # How a network packs its batches shows when its weights are loaded.
@@ -112,12 +153,19 @@ def _prepare_window(model: Model, queries: Sequence[Query], start: int) -> Query
         return QueryWindow(request_indices, encoded, sizes, _plan_batches(encoded, sizes, packing, budget))
 
 
-def _plan_batches(encoded_queries: Sequence[Any], sizes: Sequence[int], packing: str, budget: int) -> list[list[int]]:
+def _plan_batches(encoded_queries: Any, sizes: Sequence[int], packing: str, budget: int) -> list[list[int]]:
     """Return the batches, packed as the model prefers."""
+    in_columns = isinstance(encoded_queries, EncodedColumns)
     if packing == "prefix":
-        return batch_by_prefix([encoded.ids for encoded in encoded_queries], sizes, budget=budget)
+        rows = encoded_queries.token_rows if in_columns else [encoded.ids for encoded in encoded_queries]
+        return batch_by_prefix(rows, sizes, budget=budget)
     if packing == "length":
-        return batch_by_length([encoded.length for encoded in encoded_queries], sizes, budget=budget)
+        lengths = (
+            encoded_queries.token_rows.lengths.tolist()
+            if in_columns
+            else [encoded.length for encoded in encoded_queries]
+        )
+        return batch_by_length(lengths, sizes, budget=budget)
     return batch_by_size(sizes, budget=budget)
 
 
@@ -135,12 +183,16 @@ class _BatchRunner:
 
     def cut_to_limit(self, window: QueryWindow, rows: Sequence[int]) -> Iterator[Sequence[int]]:
         """Yield a batch in pieces that fit into ``max_tokens``."""
+        # The usual case, without a look at each row.
+        if self.max_tokens is None:
+            yield from [rows] if rows else []
+            return
         piece: list[int] = []
         size = 0
         for row in rows:
             size += window.sizes[row]
             # The limit is read for every row, since the piece that was yielded last may have lowered it.
-            if piece and self.max_tokens is not None and size > self.max_tokens:
+            if piece and size > self.max_tokens:
                 yield piece
                 piece, size = [], window.sizes[row]
             piece.append(row)
@@ -181,7 +233,7 @@ class _BatchRunner:
     ) -> Iterator[IndexedScores]:
         """Yield the outputs of a batch that did not fit, from halves of it, or halves of these."""
         if len(rows) == 1:
-            raise QueryError(window.indices[rows[0]][0], f"it does not fit into memory even alone ({problem})")
+            raise QueryError(window.first_indices[rows[0]], f"it does not fit into memory even alone ({problem})")
         # One warning per run: later batches are cut to the new limit without a message.
         if self.max_tokens is None:
             _log.warning("%s; continuing with smaller batches", problem)
@@ -220,14 +272,11 @@ def _begin_forward_pass(model: Model, window: QueryWindow, rows: Sequence[int]) 
     def collect_indexed() -> IndexedScores:
         with time_stage("forward"):
             outputs = collect()
-        # A duplicate gets the output of its first occurrence.
-        counts = [len(window.indices[row]) for row in rows]
-        indices = np.fromiter(chain.from_iterable([window.indices[row] for row in rows]), np.int64, sum(counts))
         if len(outputs) != len(rows):
             raise ValueError(f"the model returned {len(outputs)} outputs for {len(rows)} queries")
-        if len(indices) == len(rows):
-            return IndexedOutputs(indices, outputs)
-        return IndexedOutputs(indices, outputs, np.repeat(np.arange(len(rows)), counts))
+        # A duplicate gets the output of its first occurrence.
+        indices, owners = window.take_indices(rows)
+        return IndexedOutputs(indices, outputs, owners)
 
     return collect_indexed
 

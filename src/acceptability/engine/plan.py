@@ -14,11 +14,12 @@ A plan depends on the request alone, so that an interrupted run, which skips wha
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from itertools import chain
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from acceptability.outputs import FlatRows, expand_ranges, flatten_rows
 
 # A trie counts a shared prefix once, but attention unrolls it for every sentence. Without a second limit on the
 # unrolled batch, thousands of sentences with one long prefix would meet the budget and still exhaust memory.
@@ -33,16 +34,20 @@ _COMPARED_TOKENS = 64
 HashableQuery = TypeVar("HashableQuery", bound=Hashable)
 
 
-def group_duplicates(queries: Sequence[HashableQuery]) -> list[list[int]]:
+def group_duplicates(queries: Sequence[HashableQuery]) -> FlatRows:
     """Return the indices of each distinct query, in the order of first occurrence.
 
-    >>> group_duplicates(["a", "b", "a"])
+    >>> [indices.tolist() for indices in group_duplicates(["a", "b", "a"])]
     [[0, 2], [1]]
     """
+    count = len(queries)
+    # Nearly always there are none, and no list is needed for each query.
+    if len(set(queries)) == count:
+        return FlatRows(np.arange(count), np.arange(count), np.ones(count, np.int64))
     indices: dict[HashableQuery, list[int]] = {}
     for query_index, query in enumerate(queries):
         indices.setdefault(query, []).append(query_index)
-    return list(indices.values())
+    return flatten_rows(list(indices.values()))
 
 
 def batch_by_size(sizes: Sequence[int], *, budget: int) -> list[list[int]]:
@@ -96,7 +101,7 @@ def _pack_batches(order: Sequence[int], fits: Callable[[list[int], int], bool]) 
     return batches
 
 
-def batch_by_prefix(rows: Sequence[Sequence[int]], sizes: Sequence[int], *, budget: int) -> list[list[int]]:
+def batch_by_prefix(rows: Sequence[Sequence[int]] | FlatRows, sizes: Sequence[int], *, budget: int) -> list[list[int]]:
     """Return batches whose prefix tries have as many nodes as the budget at most; a longer row is alone.
 
     Args:
@@ -107,26 +112,28 @@ def batch_by_prefix(rows: Sequence[Sequence[int]], sizes: Sequence[int], *, budg
     >>> batch_by_prefix([(1, 2, 3), (7,), (1, 2, 4)], [3, 1, 3], budget=4)
     [[0, 2], [1]]
     """
-    if not rows:
+    if not len(rows):
         return []
-    order, new_tokens = _sort_by_prefix(rows, sizes)
+    order, new_tokens = _sort_by_prefix(flatten_rows(rows), sizes)
+    lengths = np.array(sizes, np.int64)[order]
+    # The nodes of all rows up to each: the rows of a batch add the difference of two sums.
+    sums, row_indices, start = np.cumsum(new_tokens), order.tolist(), 0
     batches: list[list[int]] = []
-    # As if a full batch stood before the first, so that the first row opens one.
-    used = longest = budget
-    for row_index, cost in zip(order.tolist(), new_tokens.tolist(), strict=True):
-        length = sizes[row_index]
-        width = max(longest, length)
-        if used + cost > budget or width * (len(batches[-1]) + 1) > _MAX_EXPANSION * budget:
-            batches.append([row_index])
-            # The first row of a batch pays for all its tokens, shared or not: its neighbour is in another pass.
-            used = longest = length
-        else:
-            batches[-1].append(row_index)
-            used, longest = used + cost, width
+    while start < len(order):
+        # The first row of a batch pays for all its tokens, shared or not: its neighbour is in another pass.
+        before = sums[start] - lengths[start]
+        end = int(np.searchsorted(sums, before + budget, side="right"))
+        widths = np.maximum.accumulate(lengths[start:end])
+        unrolled = widths * np.arange(1, len(widths) + 1)
+        end = start + int(np.searchsorted(unrolled, _MAX_EXPANSION * budget, side="right"))
+        # A row that is larger than the budget is alone.
+        end = max(end, start + 1)
+        batches.append(row_indices[start:end])
+        start = end
     return batches
 
 
-def _sort_by_prefix(rows: Sequence[Sequence[int]], sizes: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _sort_by_prefix(rows: FlatRows, sizes: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the indices of the rows in lexicographic order, and how many tokens each row adds to its predecessor.
 
     Only the first tokens are compared: what long rows share beyond them is counted for each row.
@@ -135,9 +142,8 @@ def _sort_by_prefix(rows: Sequence[Sequence[int]], sizes: Sequence[int]) -> tupl
     heads = np.minimum(lengths, _COMPARED_TOKENS)
     table = np.zeros((len(rows), int(heads.max(initial=1))), ">u4")
     inside = np.arange(table.shape[1]) < heads[:, None]
-    tokens = chain.from_iterable([row[:head] for row, head in zip(rows, heads.tolist(), strict=True)])
     # Plus 1, so that padding (0) differs from the token 0 and sorts before every token.
-    table[inside] = np.fromiter(tokens, np.int64, int(heads.sum())) + 1
+    table[inside] = rows.values[expand_ranges(rows.starts, heads)] + 1
     # One sort over byte strings instead of a lexsort over columns: big-endian integers sort as their bytes do. NumPy
     # drops trailing zero bytes of such strings, but compares them as if these were still there. Stable, so that equal
     # rows keep their order and the same request always gives the same batches.

@@ -5,8 +5,10 @@ Each is a value with two methods: ``units`` selects and prepares the rows, ``val
 
 from __future__ import annotations
 
+import numpy as np
+
 from acceptability import registry
-from acceptability.measures.rows import has_predictions
+from acceptability.measures.rows import PREDICTION_TAGS, has_predictions
 from acceptability.protocols import Measure, complete_measure
 from acceptability.types import Suite
 
@@ -49,16 +51,19 @@ def choose_default_measures(suite: Suite) -> list[Measure]:
 
 def list_available_data(suite: Suite) -> set[str]:
     """Return the kinds of data that a suite contains, under the names that ``Measure.needs`` uses."""
-    labels = {sentence.label for sentence in suite.sentences} - {None}
-    rated = {sentence.id for sentence in suite.sentences if sentence.rating is not None}
+    # Whole columns are looked at, so that a suite that was read before need not build a sentence.
+    labels, is_rated = suite.labels, ~np.isnan(suite.ratings)
     has = {"contrasts"} if suite.contrasts else set()
     # Labels of one class alone are not counted, since most measures of labels are undefined for them.
-    has |= {"labels"} if len(labels) == 2 else set()
+    has |= {"labels"} if (labels == 0).any() and (labels == 1).any() else set()
     # One rating has no correlation with anything.
-    has |= {"ratings"} if len(rated) > 1 else set()
+    has |= {"ratings"} if np.count_nonzero(is_rated) > 1 else set()
     # One contrast with two ratings is enough here; the others are excluded by the measure, with a note.
-    if rated and any(contrast.better in rated and contrast.worse in rated for contrast in suite.contrasts):
-        has.add("rated contrasts")
-    has |= {"predictions"} if any(has_predictions(sentence) for sentence in suite.sentences) else set()
-    has |= {"sets"} if any({"set", "class"} <= sentence.tags.keys() for sentence in suite.sentences) else set()
-    return has
+    has |= {"rated contrasts"} if is_rated.any() and is_rated[suite.pairs].all(axis=1).any() else set()
+    tags = set(suite.tag_names)
+    if tags >= PREDICTION_TAGS and any(has_predictions(sentence) for sentence in suite.sentences):
+        has.add("predictions")
+    has_set = {"set", "class"} <= tags and (suite.sentence_tag("set").codes >= 0) & (
+        suite.sentence_tag("class").codes >= 0
+    )
+    return has | ({"sets"} if np.any(has_set) else set())

@@ -11,10 +11,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from acceptability.errors import MeasureError, Undefined, suggest_name
 from acceptability.protocols import Measure
 from acceptability.types import Contrast, Floats, Scores, Sentence, Suite, Tags
+
+PREDICTION_TAGS = frozenset({"prediction", "condition"})
+"""The tags of a sentence that belongs to an item with predictions."""
 
 
 def group_by_tag(sentences: Iterable[Sentence], tag: str) -> dict[str, list[Sentence]]:
@@ -68,6 +72,17 @@ def collect_row_tags(suite: Suite, measure: Measure) -> tuple[str, list[Tags]]:
     if "contrasts" in measure.needs:
         return "contrasts", [contrast.tags for contrast in suite.contrasts]
     return "sentences", [sentence.tags for sentence in suite.sentences]
+
+
+def find_rows_with_tag(suite: Suite, measure: Measure, tag: str) -> tuple[str, NDArray[np.bool_]]:
+    """Return the kind of rows of a measure, and for each row whether it has a tag."""
+    if measure.gathered_by:
+        row_kind, rows = collect_row_tags(suite, measure)
+        return row_kind, np.array([tag in tags for tags in rows], dtype=bool)
+    # From columns, for which no sentence of a suite that was read before is built.
+    has_contrasts = "contrasts" in measure.needs
+    column = suite.contrast_tag(tag) if has_contrasts else suite.sentence_tag(tag)
+    return "contrasts" if has_contrasts else "sentences", np.asarray(column.codes >= 0)
 
 
 def format_exclusion_notes(left_out: Counter[str]) -> tuple[str, ...]:
@@ -141,7 +156,7 @@ def require_rated_contrasts(suite: Suite, measure: object) -> tuple[list[Contras
 
 def has_predictions(sentence: Sentence) -> bool:
     """Return whether a sentence belongs to an item with predictions about its regions."""
-    return bool({"prediction", "condition"} <= sentence.tags.keys() and sentence.regions)
+    return bool(sentence.tags.keys() >= PREDICTION_TAGS and sentence.regions)
 
 
 def group_prediction_items(suite: Suite, measure: object) -> dict[str, list[Sentence]]:

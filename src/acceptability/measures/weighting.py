@@ -5,8 +5,9 @@ The bootstrap says how often a resample has each row. Values that follow from su
 of all resamples follow from cumulative weights. Each function returns what ``Measure.weigh`` does, and the values are
 those of `acceptability.measures.correlation` on the drawn rows, to rounding.
 
-Sums over rows are taken by ``einsum``, and never by ``@``: it calls no BLAS, whose threads would wait for each other in
-busy loops, and cost more than they compute where other processes want the same cores.
+Sums over rows are taken by ``einsum``, and never by ``@``: of arrays of this size, BLAS would share the product among
+threads, which wait for each other in busy loops, and cost more than they compute where other processes want the same
+cores. (The sums of ``Moments`` are taken in smaller products, by `acceptability.stats.bootstrap`.)
 """
 
 from __future__ import annotations

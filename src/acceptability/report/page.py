@@ -13,17 +13,20 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 import random
 import re
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import version as package_version
 from importlib.resources import files
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -31,17 +34,24 @@ from markupsafe import Markup
 from acceptability import __version__
 from acceptability.errors import ReportError
 from acceptability.models import list_named_models
+from acceptability.paths import home_folder
 from acceptability.report.export import PAGE_THEMES, can_draw, make_figures, write_csv_files, write_figures
-from acceptability.report.report_data import ReportData, Row, SurprisalSpan, format_model_name, read_stored_tokens
+from acceptability.report.report_data import (
+    MAX_PAIRS,
+    ReportData,
+    Row,
+    SurprisalSpan,
+    format_model_name,
+    read_stored_tokens,
+)
 from acceptability.report.result_tables import build_tables, format_latex, format_markdown
 from acceptability.specs import parse_signature
 from acceptability.suites.catalog import find_entries
+from acceptability.types import Contrast, Suite
 
 if TYPE_CHECKING:
     from acceptability.report.figures import VegaFigure
 
-# More pairs make a page of many megabytes, which browsers open slowly and mail servers reject.
-MAX_PAIRS = 2000
 NO_PLOTS_NOTE = "There are no figures in this file, since altair is not installed: pip install 'acceptability[plots]'."
 
 
@@ -223,10 +233,35 @@ def _bundle_vega() -> str:
     import vl_convert
 
     version = ".".join(altair.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+    # Kept, since putting it together takes a second, and the same versions always give the same script.
+    kept_name = f"vega-lite-{version}-vl-convert-{package_version('vl-convert-python')}.js"
+    path = home_folder() / "parsed" / kept_name
+    if (kept := _read_kept_script(path)) is not None:
+        return kept
     bundle: str = vl_convert.javascript_bundle(vl_version=version)  # type: ignore[call-arg]
     # An HTML parser would end the script at the first "</script" within it. It also drops carriage returns, after which
     # the hash in the policy would not match.
-    return bundle.replace("</script", r"<\/script").replace("\r", "")
+    script = bundle.replace("</script", r"<\/script").replace("\r", "")
+    _keep_script(path, script)
+    return script
+
+
+def _read_kept_script(path: Path) -> str | None:
+    """Return a script that was kept with its hash; None if there is none, or it is not whole."""
+    with suppress(OSError, ValueError):
+        digest, _, script = path.read_text(encoding="utf-8").partition("\n")
+        if hashlib.sha256(script.encode()).hexdigest() == digest:
+            return script
+    return None
+
+
+def _keep_script(path: Path, script: str) -> None:
+    # Where it cannot be kept, it is put together each time. Renamed, so that nobody reads half of it.
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_name(f"{path.name}.{os.getpid()}")
+        draft.write_text(f"{hashlib.sha256(script.encode()).hexdigest()}\n{script}", encoding="utf-8", newline="\n")
+        draft.replace(path)
 
 
 def _make_policy(scripts: Sequence[str]) -> str:
@@ -240,8 +275,7 @@ def _make_policy(scripts: Sequence[str]) -> str:
     return f"default-src 'none'; script-src {allowed}; {rest}"
 
 
-@dataclass(frozen=True)
-class PairOutcome:
+class PairOutcome(NamedTuple):
     """A model's result on a pair.
 
     Args:
@@ -322,7 +356,7 @@ def build_browser(report_data: ReportData, *, max_pairs: int = MAX_PAIRS) -> Pai
     all_pairs = list(_iterate_pairs(report_data))
     if not all_pairs:
         return None
-    chosen_pairs = choose_pairs(all_pairs, max_pairs)
+    chosen_pairs = [_build_pair(pair) for pair in choose_pairs(all_pairs, max_pairs)]
     models = tuple(dict.fromkeys(name for pair in all_pairs for name in pair.outcomes))
     tokens: dict[str, dict[tuple[str, str], Sequence[SurprisalSpan]]] = {}
     for name, suite in report_data.suites.items():
@@ -336,40 +370,65 @@ def build_browser(report_data: ReportData, *, max_pairs: int = MAX_PAIRS) -> Pai
     return PairBrowser(models, tuple(chosen_pairs), len(all_pairs), tokens)
 
 
-def choose_pairs(pairs: Sequence[BrowserPair], max_pairs: int) -> list[BrowserPair]:
+class _PairRow(NamedTuple):
+    """A contrast with the models' results on it. Most pairs of a large suite are not chosen, and need no texts."""
+
+    suite: Suite
+    name: str
+    contrast: Contrast
+    outcomes: Mapping[str, PairOutcome]
+
+    @property
+    def models_differ(self) -> bool:
+        return len({outcome.correct for outcome in self.outcomes.values()}) > 1
+
+
+class _Pair(Protocol):
+    @property
+    def models_differ(self) -> bool: ...
+
+
+_SomePair = TypeVar("_SomePair", bound=_Pair)
+
+
+def choose_pairs(pairs: Sequence[_SomePair], max_pairs: int) -> list[_SomePair]:
     """Return at most ``max_pairs`` pairs: those on which models differ, then a sample of the others, both in order."""
     if len(pairs) <= max_pairs:
         return list(pairs)
     # A fixed seed, so that the same run always gives the same page.
     rng = random.Random(0)
-    indices = range(len(pairs))
-    differing = [index for index in indices if pairs[index].models_differ]
-    same = [index for index in indices if not pairs[index].models_differ]
+    differing, same = list[int](), list[int]()
+    for index, pair in enumerate(pairs):
+        (differing if pair.models_differ else same).append(index)
     first = sorted(rng.sample(differing, min(max_pairs, len(differing))))
     rest = sorted(rng.sample(same, min(max_pairs - len(first), len(same))))
     return [pairs[index] for index in (*first, *rest)]
 
 
-def _iterate_pairs(report_data: ReportData) -> Iterator[BrowserPair]:
+def _iterate_pairs(report_data: ReportData) -> Iterator[_PairRow]:
     """Yield every pair with the models' results, by the first measure of its suite that is about pairs."""
     measure_by_suite: dict[str, str] = {}
-    outcomes: dict[tuple[str, str], dict[str, PairOutcome]] = defaultdict(dict)
+    outcomes: dict[str, dict[str, dict[str, PairOutcome]]] = {name: {} for name in report_data.suites}
     for row in report_data.units:
-        outcome = _read_outcome(row)
-        suite = row.get("suite", "")
+        of_suite = outcomes.get(row.get("suite", ""))
+        outcome = None if of_suite is None else _read_outcome(row)
         # The first measure of pairs wins: two of them may disagree on which pairs are right.
         if (
-            outcome
-            and suite in report_data.suites
-            and measure_by_suite.setdefault(suite, row["measure"]) == row["measure"]
+            of_suite is not None
+            and outcome
+            and measure_by_suite.setdefault(row["suite"], row["measure"]) == row["measure"]
         ):
-            outcomes[suite, row["unit"]][format_model_name(row)] = outcome
+            of_suite.setdefault(row["unit"], {})[format_model_name(row)] = outcome
     for name, suite in report_data.suites.items():
-        for contrast in suite.contrasts:
-            if (name, contrast.id) in outcomes:
-                texts = suite.by_id[contrast.better].text, suite.by_id[contrast.worse].text
-                ids = contrast.better, contrast.worse
-                yield BrowserPair(name, ids, texts, dict(contrast.tags), dict(outcomes[name, contrast.id]))
+        for contrast in suite.contrasts if outcomes[name] else ():
+            if found := outcomes[name].get(contrast.id):
+                yield _PairRow(suite, name, contrast, found)
+
+
+def _build_pair(row: _PairRow) -> BrowserPair:
+    ids = row.contrast.better, row.contrast.worse
+    texts = row.suite.by_id[ids[0]].text, row.suite.by_id[ids[1]].text
+    return BrowserPair(row.name, ids, texts, dict(row.contrast.tags), dict(row.outcomes))
 
 
 def _read_outcome(row: Row) -> PairOutcome | None:

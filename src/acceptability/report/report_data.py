@@ -12,18 +12,22 @@ import math
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from acceptability.api.scoring import SuiteQueries
-from acceptability.errors import AcceptabilityError, ReportError, UnknownName, shorten
+from acceptability.errors import AcceptabilityError, ReportError, StoreError, UnknownName, shorten
 from acceptability.paths import home_folder
 from acceptability.specs import parse_signature
 from acceptability.store.runs import LATEST, find_part, load_input_suite, runs_folder
 from acceptability.store.scores import ScoreStore
+from acceptability.store.unit_rows import UnitRows, find_units_file, read_unit_columns
 from acceptability.suites import find_entries, load_suite
 from acceptability.suites.catalog import is_plugin_suite
-from acceptability.types import ModelOutput, Sentence, Suite, TokenScores
+from acceptability.types import ModelOutput, Sentence, Suite, TokenScores, Units
 
 Row = Mapping[str, Any]
 
@@ -59,6 +63,9 @@ TEXT_COLUMNS = (
 )
 NUMBER_COLUMNS = ("layer", "size", "value", "low", "high", "n", "difference", "r", "p", "directionality", "repulsion")
 """The columns that must be texts, or numbers, in every row that has them."""
+
+MAX_PAIRS = 2000
+"""The most pairs in the item browser: a page of many megabytes opens slowly, and mail servers reject it."""
 
 # No number of ours comes near it. Squares and sums of larger ones could overflow to infinity, which JSON cannot hold.
 _NUMBER_LIMIT = 1e100
@@ -195,7 +202,8 @@ def collect_rows(rows: Iterable[Row], unit_rows: Iterable[Row] = ()) -> ReportDa
     for row in rows:
         if kind := find_row_kind(row):
             rows_by_kind[kind].append(row)
-    units = _select_unit_rows(list(unit_rows), "the results")
+    rows_or_columns = unit_rows if isinstance(unit_rows, UnitRows) else list(unit_rows)
+    units = _select_unit_rows(rows_or_columns, "the results")
     kinds: dict[str, Any] = {kind: tuple(_drop_duplicates(of_kind)) for kind, of_kind in rows_by_kind.items()}
     return ReportData(units=tuple(_drop_duplicate_units(units)), **kinds)
 
@@ -209,7 +217,7 @@ def find_row_kind(row: Row) -> str | None:
     return next((kind for kind, columns in ROW_KINDS.items() if all(name in row for name in columns)), None)
 
 
-def _read_source(source: str) -> tuple[RunMetadata, list[Row], list[Row]]:
+def _read_source(source: str) -> tuple[RunMetadata, list[Row], list[Row] | UnitRows]:
     """Return the metadata of a run, its rows, and the rows that these are computed from."""
     path = Path(source)
     if path.is_file():
@@ -234,7 +242,7 @@ def _read_source(source: str) -> tuple[RunMetadata, list[Row], list[Row]]:
         raise _make_damage_error(source, "inputs", inputs, "what the command was given")
     is_own = folder.resolve().parent == runs_folder().resolve()
     metadata = RunMetadata(**fields, signatures=tuple(signatures), is_own=is_own, folder=folder, inputs=inputs)
-    return metadata, _read_rows(folder / "results.json"), _read_rows(folder / "units.json")
+    return metadata, _read_rows(folder / "results.json"), _read_unit_rows(folder)
 
 
 def _read_json_file(path: Path) -> tuple[RunMetadata, list[Row], list[Row]]:
@@ -254,6 +262,17 @@ def _read_rows(path: Path) -> list[Row]:
     texts: dict[str, str] = {}
     rows = _stream_rows(path) or _check_rows(_load_json(path), path)
     return [{name: _intern_text(cell, texts) for name, cell in row.items()} for row in rows]
+
+
+def _read_unit_rows(folder: Path) -> list[Row] | UnitRows:
+    """Return the rows that the results of a run are computed from."""
+    path = find_units_file(folder)
+    if path.suffix == ".json":
+        return _read_rows(path)
+    try:
+        return read_unit_columns(path)
+    except StoreError as error:
+        raise ReportError(str(error)) from error
 
 
 def _intern_text(cell: Any, texts: dict[str, str]) -> Any:
@@ -302,8 +321,15 @@ def _check_row(row: Row, path: Path, row_number: int) -> None:
             raise ReportError(f"{where} is {shorten(repr(cell))}; expected {expected[0]}")
 
 
-def _select_unit_rows(rows: Sequence[Row], source: str) -> list[Row]:
+def _select_unit_rows(rows: Sequence[Row] | UnitRows, source: str) -> list[Row]:
     """Return the rows that results are computed from, after a check: identifying columns are texts, others numbers."""
+    if isinstance(rows, UnitRows):
+        # What one row of a result has, all have: the first one is looked at, and the numbers of all as arrays.
+        parts = [part for part in rows.parts if len(part[0])]
+        _select_unit_rows([next(iter(UnitRows([part]))) for part in parts], source)
+        for units, _ in parts:
+            _check_columns(units, source)
+        return list(UnitRows([part for part in parts if "model" in part[1]]))
     unit_rows = [row for row in rows if "unit" in row and "model" in row]
     columns: dict[tuple[str, str], list[str]] = {}
     for row in unit_rows:
@@ -324,8 +350,21 @@ def _select_unit_rows(rows: Sequence[Row], source: str) -> list[Row]:
     return unit_rows
 
 
-def _select_target_rows(rows: Sequence[Row], source: str) -> list[Row]:
+def _check_columns(units: Units, source: str) -> None:
+    """Raise an error for a number that no command saves in a run."""
+    for name, column in units.columns.items():
+        wrong = ~(np.abs(column) < _NUMBER_LIMIT)
+        if wrong.any():
+            raise _make_damage_error(source, name, float(column[wrong][0]), "a number below 1e100")
+        if name == "label" and not np.isin(column, (0, 1)).all():
+            raise _make_damage_error(source, name, float(column[~np.isin(column, (0, 1))][0]), "0 or 1")
+
+
+def _select_target_rows(rows: Sequence[Row] | UnitRows, source: str) -> list[Row]:
     """Return the rows of contrasts with the surprisals of both targets."""
+    # Those of the command contrasts, which are no rows of a measure.
+    if isinstance(rows, UnitRows):
+        return []
     target_rows = [row for row in rows if "better_surprisal_bits" in row]
     for row in target_rows:
         _check_numbers(row, ("better_surprisal_bits", "worse_surprisal_bits"), source)
@@ -377,8 +416,12 @@ def format_model_name(row: Row) -> str:
     >>> format_model_name({"model": "trigram", "reduction": "lp()"})
     'trigram'
     """
-    reduction = row.get("reduction") or ""
-    name = str(row["model"])
+    return _format_model_name(str(row["model"]), row.get("reduction") or "")
+
+
+# Asked of each of hundreds of thousands of rows.
+@lru_cache(maxsize=1024)
+def _format_model_name(name: str, reduction: str) -> str:
     return name.removesuffix(" lp()") if reduction in ("", "lp()", "log_odds()") else f"{name} {reduction}"
 
 
@@ -405,8 +448,7 @@ def _drop_duplicate_units(rows: Iterable[Row]) -> Iterator[Row]:
             yield row
 
 
-@dataclass(frozen=True)
-class SurprisalSpan:
+class SurprisalSpan(NamedTuple):
     """A token of a sentence, as a range of characters, with its surprisal under a model.
 
     Args:
@@ -499,9 +541,7 @@ def read_stored_tokens(
             key = next((key for key in keys if signature.startswith(f"{key.model}.")), None)
             if key is None:
                 continue
-            stored_outputs = store.iter_known(
-                key.model, queries.keys, lambda index: queries[index].text, device=key.device
-            )
+            stored_outputs = store.iter_known(key.model, queries.keys, queries.text_at, device=key.device)
             tokens_by_model[name] = dict(_iterate_sentence_tokens(sub_suite, queries, stored_outputs))
     return {name: tokens for name, tokens in tokens_by_model.items() if tokens}
 
@@ -512,9 +552,10 @@ def _iterate_sentence_tokens(
     for query_index, output in stored_outputs:
         if isinstance(output, TokenScores):
             bits = (-output.logprobs / math.log(2)).tolist()
+            unknown = output.unknown or ()
             tokens = [
-                SurprisalSpan(*span, value, position in (output.unknown or ()))
-                for position, (span, value) in enumerate(zip(output.offsets, bits, strict=True))
+                SurprisalSpan(start, end, value, position in unknown)
+                for position, ((start, end), value) in enumerate(zip(output.offsets, bits, strict=True))
             ]
             for sentence_index in queries.sentence_indices(query_index):
                 yield suite.sentences[sentence_index].id, tokens

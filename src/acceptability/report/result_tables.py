@@ -108,7 +108,7 @@ def _compute_p_values(
     column = loaded_measure.mean_of
     if column and not all(column in row for rows in models.values() for row in rows):
         return {}, f"the saved rows have no {column!r}"
-    units = {name: _make_units(rows) for name, rows in models.items()}
+    units = {name: _make_units(rows, by) for name, rows in models.items()}
     if not column and _RESAMPLES * max(map(len, units.values())) > _MAX_ROWS_SWAPPED:
         return {}, "it has too many rows to be evaluated for each swap; `acceptability compare` does that"
     try:
@@ -130,12 +130,14 @@ def _compute_p_values(
     return dict(zip(others, holm(p_values), strict=True)), "; ".join(dict.fromkeys(reasons))
 
 
-def _make_units(rows: Sequence[Row]) -> Units:
+def _make_units(rows: Sequence[Row], by: str) -> Units:
+    """Return rows with the only tag that a test needs, which is that of its sampling units."""
     # Only columns that all rows have can become arrays.
     shared = set(rows[0]).intersection(*rows)
     names = [name for name in rows[0] if name in shared and name not in _ID_COLUMNS and not name.startswith("tag/")]
     columns = {name: np.array([row[name] for row in rows], dtype=np.float64) for name in names}
-    tags = tuple({name[4:]: str(row[name]) for name in row if name.startswith("tag/")} for row in rows)
+    column = f"tag/{by}"
+    tags = tuple({by: str(row[column])} if by and column in row else {} for row in rows)
     return Units(tuple(row["unit"] for row in rows), columns, tags)
 
 

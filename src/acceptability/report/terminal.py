@@ -5,13 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from acceptability.api.comparison import Comparison, ScoreCorrelation
-from acceptability.api.significance.equivalence import ModelEquivalence
 from acceptability.errors import AcceptabilityError
 from acceptability.measures import load_measure
-from acceptability.papers.cells import Cell
 from acceptability.report.display_names import (
     DEFAULT_STYLE,
     NumberFormat,
@@ -26,6 +23,12 @@ from acceptability.report.text_table import TextTable, make_table
 from acceptability.specs import parse_signature
 from acceptability.stats.sampling_units import name_sampling_units
 from acceptability.types import SINGLE_ROWS, Result
+
+# What tables show, and the modules below the tables need not import: most commands print one kind of them.
+if TYPE_CHECKING:
+    from acceptability.api.comparison import Comparison, ScoreCorrelation
+    from acceptability.api.significance.equivalence import ModelEquivalence
+    from acceptability.papers.cells import Cell
 
 
 def build_result_tables(results: Sequence[Result], style: NumberFormat = DEFAULT_STYLE) -> list[TextTable]:
@@ -118,7 +121,7 @@ def _format_result(result: Result | None, style: NumberFormat) -> str:
     return style.of_measure(result.measure).with_interval(result.value, result.low, result.high)
 
 
-Compared = TypeVar("Compared", Comparison, ScoreCorrelation, ModelEquivalence)
+Compared = TypeVar("Compared", "Comparison", "ScoreCorrelation", "ModelEquivalence")
 
 
 def _name_compared_scores(rows: Sequence[Compared]) -> tuple[list[Compared], str]:

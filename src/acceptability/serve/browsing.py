@@ -17,6 +17,7 @@ from acceptability.report.report_data import attach_suites, load_report_data
 from acceptability.serve.jobs import SENTENCES_FILE, load_local_suite
 from acceptability.specs import parse_signature
 from acceptability.store.runs import SavedRun, list_saved_runs
+from acceptability.store.unit_rows import find_units_file, read_unit_rows
 from acceptability.suites import load_catalog, load_suite
 from acceptability.suites.catalog import CatalogEntry, is_available
 from acceptability.types import Suite
@@ -60,8 +61,8 @@ def has_report(rows: Sequence[Mapping[str, Any]]) -> bool:
 
 T = TypeVar("T")
 PAGE_SIZE = 50
-# The rows of a run are read as a whole; a file of this size takes a few gigabytes of memory.
-_MAX_UNIT_BYTES = 300_000_000
+# The rows of a run are kept as objects; so many of them, or a file of this size, take a few gigabytes of memory.
+_MAX_UNIT_ROWS, _MAX_UNIT_BYTES = 700_000, 300_000_000
 _DESCRIPTIVE_COLUMNS = ("suite", "measure", "model", "reduction", "unit")
 
 
@@ -171,11 +172,18 @@ def get_unit_page(run: SavedRun, number: int, query: str) -> Page[RunUnit]:
 @lru_cache(maxsize=1)
 def _load_units(name: str) -> Sequence[RunUnit]:
     run = find_run(name)
-    path = run.folder / "units.json"
-    if path.is_file() and path.stat().st_size > _MAX_UNIT_BYTES:
-        raise HTTPException(413, f"this run has too many rows to show here. They are in {path.with_suffix('.csv')}")
+    path, hint = find_units_file(run.folder), f"acceptability runs {run.id} --csv rows.csv"
+    too_many = HTTPException(413, f"this run has too many rows to show here; `{hint}` writes them to a file")
+    if path.suffix == ".json" and path.is_file() and path.stat().st_size > _MAX_UNIT_BYTES:
+        raise too_many
+    try:
+        rows = read_unit_rows(run.folder)
+    except StoreError as error:
+        raise StoreError(f"the run {run.id} is damaged: {error}. Run it again.") from error
+    if len(rows) > _MAX_UNIT_ROWS:
+        raise too_many
     texts = _load_texts(run)
-    return [_make_unit(row, texts) for row in read_rows(run, "units")]
+    return [_make_unit(row, texts) for row in rows]
 
 
 def _make_unit(row: Mapping[str, Any], texts: Mapping[str, str]) -> RunUnit:

@@ -33,7 +33,8 @@ from acceptability.errors import AcceptabilityError, StoreError, SuiteError
 from acceptability.paths import home_folder
 from acceptability.serve.model_worker import InterleavingEngine, ServedModels
 from acceptability.serve.security import Limits, check_csrf, check_table
-from acceptability.store.runs import RunInputs, SavedRun, SuiteInput, collect_unit_rows, save_run
+from acceptability.store.runs import RunInputs, SavedRun, SuiteInput, save_run
+from acceptability.store.unit_rows import collect_unit_rows
 from acceptability.suites import load_suite
 from acceptability.suites.catalog import is_available, require_entries
 from acceptability.suites.tables import write_jsonl

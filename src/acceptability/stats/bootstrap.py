@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -28,6 +29,7 @@ import scipy
 from acceptability.errors import MeasureError, Undefined
 from acceptability.protocols import Moments, Statistic
 from acceptability.stats.resampling import (
+    LEAST_AT_ONCE,
     UnitIndices,
     count_sampling_units,
     draw_weights,
@@ -60,6 +62,9 @@ _MIN_DEFINED_SHARE = 0.95
 _MAX_JACKKNIFE_GROUPS = 400
 # As many resamples are evaluated at once as have so many rows together, half a megabyte of weights.
 _WEIGHTS_AT_ONCE = 1 << 16
+# OpenBLAS multiplies matrices in one thread up to so many multiplications, and a matrix with a vector up to so many.
+_SERIAL_PRODUCT = 1 << 18
+_SERIAL_VECTOR = 9_000
 # Relative to the largest value: resampled values that differ by less are equal but for rounding.
 _ROUNDING = 1e-12
 
@@ -178,12 +183,15 @@ class Stratum:
         size: The number of rows, or of clusters.
         resample: From the number of a stream of random numbers to the measure on each resample, nan where undefined.
         jackknife: The measure with each row, cluster or group of them left out.
+        arrange: From an order of the rows, or clusters, to the measure on resamples, which are given by weights in this
+            order; None where resamples have two levels.
     """
 
     value: float
     size: int
     resample: Callable[[int], Floats]
     jackknife: Callable[[], Floats]
+    arrange: Callable[[UnitIndices], Callable[[Floats], Floats]] | None = None
 
 
 def build_stratum(measure: Statistic, units: Units, bootstrap: Bootstrap) -> Stratum:
@@ -216,6 +224,7 @@ class _WeightedUnits:
 
     def __init__(self, measure: Statistic, units: Units, unit_of_row: UnitIndices | None, n: int) -> None:
         self._measure, self._units, self._unit_of_row, self._n = measure, units, unit_of_row, n
+        self._slot_of_unit: UnitIndices | None = None
         self._refit = units.refit
         weighting = None if self._refit else measure.weigh(units)
         self._moments = weighting if isinstance(weighting, Moments) else None
@@ -231,10 +240,19 @@ class _WeightedUnits:
         """The value of all rows; nan if it is undefined."""
         return _evaluate(self._measure, self._units)
 
+    def arrange(self, order: UnitIndices) -> _WeightedUnits:
+        """Return the same units in another order, which is that of the weights."""
+        arranged = copy(self)
+        arranged._slot_of_unit = np.argsort(order)
+        if self._moments:
+            arranged._sums = self._sums[:, order]
+        return arranged
+
     def evaluate(self, weights: Floats) -> Floats:
         """Return the value of each resample, given how often it has each unit, (resamples, units)."""
         if self._moments:
-            parts = _split(len(weights), self._n)
+            # At least as many as are drawn at a time: a product with one of them takes twice as long.
+            parts = _split(len(weights), self._n, LEAST_AT_ONCE)
             sums = np.concatenate([_sum_products(weights[part], self._sums) for part in parts], axis=1)
             return self._combine(sums, weights.__getitem__)
         parts = _split(len(weights), len(self._units))
@@ -275,12 +293,14 @@ class _WeightedUnits:
 
     def _spread(self, weights: Floats) -> Floats:
         """Return the weights of rows, given those of their units."""
+        if self._slot_of_unit is not None:
+            weights = weights[..., self._slot_of_unit]
         return weights if self._unit_of_row is None else weights[..., self._unit_of_row]
 
 
-def _split(resamples: int, columns: int) -> list[slice]:
+def _split(resamples: int, columns: int, least: int = 1) -> list[slice]:
     """Return parts of resamples that are so small that their weights stay in the cache while they are evaluated."""
-    at_once = max(1, _WEIGHTS_AT_ONCE // max(columns, 1))
+    at_once = max(least, _WEIGHTS_AT_ONCE // max(columns, 1))
     return [slice(start, start + at_once) for start in range(0, resamples, at_once)]
 
 
@@ -293,6 +313,9 @@ class _WeightedDifference:
     @property
     def value(self) -> float:
         return self._first.value - self._second.value
+
+    def arrange(self, order: UnitIndices) -> _WeightedDifference:
+        return _WeightedDifference(self._first.arrange(order), self._second.arrange(order))
 
     def evaluate(self, weights: Floats) -> Floats:
         return self._first.evaluate(weights) - self._second.evaluate(weights)
@@ -310,10 +333,17 @@ def _evaluate(measure: Statistic, units: Units) -> float:
 
 def _sum_products(weights: Floats, sums: Floats) -> Floats:
     """Return the weighted sums of each resample, (moments, resamples)."""
-    total = weights.sum(axis=1)
-    # By einsum and not by @: the threads of a BLAS product spend more on waiting for each other than it takes. One
-    # column at a time is faster than all together. Many are constant, such as the number of rows of each unit.
-    return np.stack([total * row[0] if (row == row[0]).all() else np.einsum("ku,u->k", weights, row) for row in sums])
+    (resamples, n), moments = weights.shape, len(sums)
+    # In products so small that BLAS gives each to one thread. Those of a larger product spend more on waiting for each
+    # other than it takes, above all where other processes want the same cores; and einsum, which calls no BLAS, reads
+    # the weights once for each moment and takes three times as long.
+    width = max(1, (_SERIAL_PRODUCT if resamples > 1 and moments > 1 else _SERIAL_VECTOR) // (resamples * moments))
+    end = n - n % width
+    blocks = np.matmul(
+        weights[:, :end].reshape(resamples, -1, width).transpose(1, 0, 2),
+        sums[:, :end].reshape(moments, -1, width).transpose(1, 2, 0),
+    )
+    return np.asarray((blocks.sum(axis=0) + weights[:, end:] @ sums[:, end:].T).T)
 
 
 def _sum_others(values: Floats) -> Floats:
@@ -359,7 +389,9 @@ def _build_stratum(
     def jackknife() -> Floats:
         return weighted.leave_out(bootstrap.seed)
 
-    return Stratum(weighted.value, n, resample_nested if bootstrap.within else resample, jackknife)
+    if bootstrap.within:
+        return Stratum(weighted.value, n, resample_nested, jackknife)
+    return Stratum(weighted.value, n, resample, jackknife, lambda order: weighted.arrange(order).evaluate)
 
 
 def resample_groups(
@@ -391,7 +423,7 @@ def _build_sampled_groups(strata: Sequence[Stratum], bootstrap: Bootstrap) -> St
     def resample(stream: int) -> Floats:
         generator, inner = make_generator(bootstrap.seed, stream), values[:, None]
         if bootstrap.within:
-            inner = np.stack([part.resample(1 + i) for i, part in enumerate(strata)])
+            inner = np.stack(_resample_apart(strata, bootstrap, first_stream=1))
         drawn = generator.integers(0, n, size=(bootstrap.resamples, n))
         # A group that is drawn twice needs two resamples of its own, so that each time one of them is chosen anew.
         return np.asarray(inner[drawn, generator.integers(0, inner.shape[1], size=drawn.shape)].mean(axis=1))
@@ -410,7 +442,7 @@ def resample_strata(
     if any(stratum.size < 2 for stratum in strata):
         unit_name = f"values of {bootstrap.by!r}" if bootstrap.by else "rows"
         return Interval(note=f"no interval: there are fewer than two {unit_name} to resample")
-    values = join([stratum.resample(i) for i, stratum in enumerate(strata)])
+    values = join(_resample_apart(strata, bootstrap))
     defined = values[~np.isnan(values)]
     undefined_count = len(values) - len(defined)
     if len(defined) < _MIN_DEFINED_SHARE * bootstrap.resamples:
@@ -432,6 +464,43 @@ def resample_strata(
         return Interval(*bca_interval(defined, value, jackknife_values, bootstrap.level), note)
     except Undefined as error:
         return Interval(note=f"no BCa interval: {error}")
+
+
+def _resample_apart(strata: Sequence[Stratum], bootstrap: Bootstrap, first_stream: int = 0) -> list[Floats]:
+    """Return the values of strata on resamples that are independent of those of the other strata."""
+    if any(stratum.arrange is None for stratum in strata):
+        return [stratum.resample(first_stream + i) for i, stratum in enumerate(strata)]
+    # Nearly all of the time would go into drawing random numbers. Strata of one size share theirs: each takes them in
+    # an order of its own, and not for the same resample as any other, so that all those of a resample are independent.
+    by_size: dict[int, list[int]] = {}
+    for i, stratum in enumerate(strata):
+        by_size.setdefault(stratum.size, []).append(i)
+    most = bootstrap.resamples
+    shared = [part[start : start + most] for part in by_size.values() for start in range(0, len(part), most)]
+    values: dict[int, Floats] = {}
+    for stream, members in enumerate(shared, start=first_stream):
+        resampled = _resample_together([strata[i] for i in members], bootstrap, stream)
+        values |= dict(zip(members, resampled, strict=True))
+    return [values[i] for i in range(len(strata))]
+
+
+def _resample_together(strata: Sequence[Stratum], bootstrap: Bootstrap, stream: int) -> list[Floats]:
+    """Return the values of strata of one size, at most as many as there are resamples, on the same resamples."""
+    if len(strata) == 1:
+        return [strata[0].resample(stream)]
+    size, times = strata[0].size, bootstrap.resamples
+    # Other numbers than those of the resamples, which have two numbers for a seed.
+    generator = np.random.default_rng([bootstrap.seed, stream, 1])
+    # The first stratum has the resamples that it would have alone.
+    orders = [np.arange(size), *(generator.permutation(size) for _ in strata[1:])]
+    shifts = [0, *(1 + generator.permutation(times - 1)[: len(strata) - 1])]
+    evaluations = [stratum.arrange(order) for stratum, order in zip(strata, orders, strict=True) if stratum.arrange]
+    batches = [
+        [evaluate(weights) for evaluate in evaluations] for weights in draw_weights(size, times, bootstrap.seed, stream)
+    ]
+    return [
+        np.roll(np.concatenate(parts), shift) for parts, shift in zip(zip(*batches, strict=True), shifts, strict=True)
+    ]
 
 
 def take_only(values_by_stratum: Sequence[Floats]) -> Floats:

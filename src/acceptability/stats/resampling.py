@@ -6,10 +6,10 @@ them out one by one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from acceptability.types import Floats, Units
 
 UnitIndices = NDArray[np.int64]
 """Indices of rows, or of clusters of rows."""
+
+LEAST_AT_ONCE = 4
+"""So many resamples, or more, are evaluated at a time: each alone would be a product with a vector, not a matrix."""
 
 # So many weights are kept: 16 MB.
 _MAX_KEPT_WEIGHTS = 2_000_000
@@ -108,16 +111,21 @@ def _draw_few_weights(n: int, times: int, seed: int) -> Floats:
 
 
 def _draw_batches(n: int, times: int, generator: np.random.Generator) -> Iterator[Floats]:
-    at_once = max(1, _DRAWN_AT_ONCE // max(n, 1))
+    at_once = max(LEAST_AT_ONCE, _DRAWN_AT_ONCE // max(n, 1))
+    drawn_at_once = max(1, _DRAWN_AT_ONCE // max(n, 1))
     for start in range(0, times, at_once):
+        size = min(at_once, times - start)
         # The numbers are the same as if all were drawn at once.
-        drawn = generator.integers(0, n, size=(min(at_once, times - start), n))
-        yield _count_draws(drawn, n)
+        parts = (
+            generator.integers(0, n, size=(min(drawn_at_once, size - done), n))
+            for done in range(0, size, drawn_at_once)
+        )
+        yield _count_draws(chain.from_iterable(parts), size, n)
 
 
-def _count_draws(drawn: Sequence[UnitIndices] | UnitIndices, n: int) -> Floats:
+def _count_draws(drawn: Iterable[UnitIndices], times: int, n: int) -> Floats:
     """Return how often each of n units is in each resample."""
-    weights = np.empty((len(drawn), n))
+    weights = np.empty((times, n))
     for row, indices in zip(weights, drawn, strict=True):
         row[:] = np.bincount(indices, minlength=n)
     return weights
@@ -163,7 +171,7 @@ class NestedUnits:
         at_once = max(1, _DRAWN_AT_ONCE // n)
         draws = self.draw(times, generator)
         while drawn := list(islice(draws, at_once)):
-            yield _count_draws(drawn, n)
+            yield _count_draws(drawn, len(drawn), n)
 
 
 def nest_rows(units: Units, by: str, within: str) -> NestedUnits:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from acceptability.errors import StoreError
 from acceptability.models.files import hash_file
 from acceptability.store.runs import find_run
+from acceptability.store.unit_rows import find_units_file, read_unit_rows
 from acceptability.suites.table_files import is_table_file, read_rows
 from acceptability.text.io import parse_number
 
@@ -60,7 +60,7 @@ def sign_run_table(source: str) -> str:
     if is_table_file(source):
         return f"{Path(source).name}@{hash_file(Path(source))}"
     run, folder = find_run(source) or (None, Path(source))
-    return f"run {run.id if run else source}@{hash_file(folder / 'units.json')}"
+    return f"run {run.id if run else source}@{hash_file(find_units_file(folder))}"
 
 
 def rename_columns(table: Columns, names: Mapping[str, str]) -> Columns:
@@ -89,14 +89,10 @@ def _read_unit_rows(source: str) -> list[dict[str, Any]]:
             f"no run and no table named {source!r}: give a .csv, .tsv, .jsonl or .parquet file, or a run of "
             "`acceptability runs`"
         )
-    path = found[1] / "units.json"
-    try:
-        rows = json.loads(path.read_text(encoding="utf-8", errors="surrogatepass"))
-        # A tag that is named like a column of the run keeps its prefix.
-        taken = {name for row in rows for name in row if not name.startswith(_TAG)}
-        return [{_strip_tag(name, taken): cell for name, cell in row.items()} for row in rows]
-    except (OSError, ValueError, AttributeError, TypeError, RecursionError) as error:
-        raise StoreError(f"cannot read {path}: {error}") from error
+    rows: list[Mapping[str, Any]] = list(read_unit_rows(found[1]))
+    # A tag that is named like a column of the run keeps its prefix.
+    taken = {name for row in rows for name in row if not name.startswith(_TAG)}
+    return [{_strip_tag(name, taken): cell for name, cell in row.items()} for row in rows]
 
 
 def _strip_tag(name: str, taken: set[str]) -> str:

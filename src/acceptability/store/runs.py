@@ -2,18 +2,16 @@
 
 ``ACCEPTABILITY_HOME/runs/ID/`` holds ``run.json`` (the command line, the time, the versions of this package and of
 those that compute, the signatures, and the inputs of a run: suites, models and files of scores), ``results`` and
-``units`` (the rows that the results are computed from), and the sentences and contrasts of a user's own suites,
-``suite-1.json.gz`` and so on. Suites of the catalog are kept by their names and hashes, since anybody can load them
-again.
+``units`` (the rows that the results are computed from, see `acceptability.store.unit_rows`), and the sentences and
+contrasts of a user's own suites, ``suite-1.json.gz`` and so on. Suites of the catalog are kept by their names and
+hashes, since anybody can load them again.
 """
 
 from __future__ import annotations
 
-import csv
 import gzip
 import json
 import os
-import re
 import secrets
 import shutil
 import zlib
@@ -21,33 +19,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
-from itertools import groupby, repeat
-from json.encoder import encode_basestring
-from operator import itemgetter
 from pathlib import Path
-from typing import Any, TextIO
-
-import numpy as np
+from typing import Any
 
 from acceptability import __version__
-from acceptability.errors import AcceptabilityError, StoreError, SuiteError
-from acceptability.models.hf.loading import get_default_device
+from acceptability.errors import AcceptabilityError, StoreError, SuiteError, UnknownName
 from acceptability.paths import home_folder
 from acceptability.store.scores import SCORING_VERSION
+from acceptability.store.unit_rows import RunRow, open_for_writing, to_json, write_rows, write_unit_rows
 from acceptability.suites import is_catalog_name, load_suite
 from acceptability.timings import time_stage
-from acceptability.types import Contrast, Result, Sentence, Suite, Tags, Units, find_named_part
-
-RunRow = Mapping[str, object]
+from acceptability.types import Contrast, Sentence, Suite, Tags, find_named_part
 
 # The packages whose versions can change a score in the last digits, or more.
 _COMPUTING_PACKAGES = ("torch", "transformers", "tokenizers")
 # Far above any suite, and below what fills the memory: a folder of a run may come from somebody else.
 _MAX_SUITE_BYTES = 1 << 30
-# Rows are written so many at a time: some 30 MB.
-_ROWS_AT_ONCE = 1 << 16
-_CSV_SPECIAL = re.compile('[",\r\n]')
 # What reading and unpacking raise if a file holds something else than a suite.
 _DAMAGE_ERRORS = (OSError, EOFError, zlib.error, ValueError, TypeError, KeyError, IndexError, AttributeError)
 
@@ -153,10 +140,10 @@ def save_run(
     draft = runs_folder() / f".{name}.{os.getpid()}"
     try:
         draft.mkdir(parents=True)
-        with _open_for_writing(draft / "run.json") as out:
-            out.write(_to_json(dict(vars(run).items()), indent=1))
-        _write_rows(draft / "results", rows)
-        _write_rows(draft / "units", units)
+        with open_for_writing(draft / "run.json") as out:
+            out.write(to_json(dict(vars(run).items()), indent=1))
+        write_rows(draft / "results", rows)
+        write_unit_rows(draft, units)
         for file, suite in own_suites.items():
             _write_suite(draft / file, suite)
         draft.rename(run.folder)
@@ -171,6 +158,11 @@ def save_run(
 
 def _describe_environment() -> dict[str, Any]:
     """Return what computes scores here: scoring version, device and versions of packages, without importing these."""
+    # Imported here: commands that save no run, such as judge, would otherwise import them too.
+    from importlib.metadata import PackageNotFoundError, version
+
+    from acceptability.models.hf.loading import get_default_device
+
     packages = {}
     for package in _COMPUTING_PACKAGES:
         # Not installed: the results are of models that do not need it.
@@ -207,6 +199,19 @@ def find_run(name: str) -> tuple[SavedRun, Path] | None:
             except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
                 raise StoreError(f"the run {folder} cannot be read ({error}); run the command again") from error
     return None
+
+
+def require_run(name: str) -> Path:
+    """Return the folder of a run by its id, "latest" or the path of its folder.
+
+    Raises:
+        UnknownName: There is no such run.
+    """
+    found = find_run(name)
+    if found is None:
+        known = [saved.id for saved in list_saved_runs()[0]]
+        raise UnknownName("run", name, [*known, LATEST], hint="`acceptability runs` lists them.")
+    return found[1]
 
 
 def read_result_rows(folder: Path, run: SavedRun, signature: str) -> list[dict[str, Any]]:
@@ -285,7 +290,7 @@ def _write_suite(path: Path, suite: Suite) -> None:
     }
     # Compressed, because tags repeat: a suite of BLiMP's size shrinks from 44 MB to 2.4 MB. gzip would write the time
     # into the file, and the same suite would give another file every time.
-    path.write_bytes(gzip.compress(_to_json(content).encode("utf-8"), compresslevel=6, mtime=0))
+    path.write_bytes(gzip.compress(to_json(content).encode("utf-8"), compresslevel=6, mtime=0))
 
 
 def _to_columns(rows: Sequence[Tags]) -> dict[str, list[str | None]]:
@@ -391,172 +396,3 @@ def _read_suite(folder: Path, file: str) -> Suite:
         raise StoreError(
             f"the sentences of a run cannot be read from {path}: {error}. Run the command again."
         ) from error
-
-
-@dataclass(frozen=True)
-class UnitRows:
-    """The rows that results are computed from, as flat records.
-
-    Records are made during iteration and not kept, since there may be millions of them.
-
-    Args:
-        parts: The units of each result, with the columns that all of its records share.
-    """
-
-    parts: Sequence[tuple[Units, RunRow]]
-
-    def __iter__(self) -> Iterator[RunRow]:
-        """Yield the record of each row."""
-        for table in self.iter_tables():
-            for cells in table.iter_cells():
-                yield dict(zip(table.names, cells, strict=True))
-
-    def iter_tables(self) -> Iterator[UnitTable]:
-        """Yield consecutive rows that have the same columns."""
-        for units, about in self.parts:
-            start = 0
-            for names, same in groupby(units.tags, key=tuple):
-                end = start + sum(1 for _ in same)
-                for first in range(start, end, _ROWS_AT_ONCE):
-                    yield UnitTable(units, about, range(first, min(first + _ROWS_AT_ONCE, end)), names)
-                start = end
-
-
-@dataclass(frozen=True, eq=False)
-class UnitTable:
-    """Consecutive rows of a result that have the same tags, column by column.
-
-    Args:
-        units: The rows of the result.
-        about: The columns that are the same in all rows.
-        rows: The rows of the table.
-        tags: The names of their tags.
-    """
-
-    units: Units
-    about: RunRow
-    rows: range
-    tags: tuple[str, ...]
-
-    @property
-    def names(self) -> list[str]:
-        """The names of the columns."""
-        return [*self.about, "unit", *self.units.columns, *(f"tag/{tag}" for tag in self.tags)]
-
-    def iter_cells(self) -> Iterator[tuple[object, ...]]:
-        """Yield the cells of each row."""
-        return zip(*map(repeat, self.about.values()), self._ids, *self._numbers, *self._tag_columns, strict=False)
-
-    # Whole columns are written, and joined to rows by one template: a dictionary and a call of the JSON encoder, or of
-    # the CSV writer, for each row would take several times as long.
-
-    def iter_json(self) -> Iterator[str]:
-        """Yield each row as JSON."""
-        fields = [f"{_to_json(name)}: {_to_json(value)}".replace("%", "%%") for name, value in self.about.items()]
-        fields += [f"{_to_json(name)}: ".replace("%", "%%") + "%s" for name in self.names[len(fields) :]]
-        if not all(np.isfinite(column).all() for column in self.units.columns.values()):
-            raise ValueError("a row of a result has a number that is not finite")
-        texts = (map(encode_basestring, column) for column in (self._ids, *self._tag_columns))
-        return self._fill(f"{{{', '.join(fields)}}}", texts)
-
-    def iter_csv(self) -> Iterator[str]:
-        """Yield each row as a line of CSV."""
-        fields = [
-            cell.replace("%", "%%")
-            for cell in _quote_cells(["" if value is None else str(value) for value in self.about.values()])
-        ]
-        fields += ["%s"] * (len(self.names) - len(fields))
-        texts = (_quote_cells(list(column)) for column in (self._ids, *self._tag_columns))
-        return self._fill(",".join(fields) + "\r\n", texts)
-
-    def _fill(self, template: str, texts: Iterator[Iterable[str]]) -> Iterator[str]:
-        """Yield a template with the cells of each row, given the columns of ids and tags as they are written."""
-        numbers = (map(float.__repr__, column) for column in self._numbers)
-        return map(template.__mod__, zip(next(texts), *numbers, *texts, strict=True))
-
-    @property
-    def _part(self) -> slice:
-        return slice(self.rows.start, self.rows.stop)
-
-    @property
-    def _ids(self) -> Sequence[str]:
-        return self.units.ids[self._part]
-
-    @property
-    def _numbers(self) -> list[list[float]]:
-        return [column[self._part].astype(np.float64).tolist() for column in self.units.columns.values()]
-
-    @property
-    def _tag_columns(self) -> Iterator[Iterator[str]]:
-        return (map(itemgetter(tag), self.units.tags[self._part]) for tag in self.tags)
-
-
-def _quote_cells(cells: list[str]) -> list[str]:
-    """Return the cells of a column as CSV has them, which quotes commas, quotation marks and line ends."""
-    # Hardly any column has such a cell, which one search over all of them shows.
-    if not _CSV_SPECIAL.search("".join(cells)):
-        return cells
-    return ['"' + cell.replace('"', '""') + '"' if _CSV_SPECIAL.search(cell) else cell for cell in cells]
-
-
-def collect_unit_rows(results: Iterable[Result]) -> UnitRows:
-    """Return the rows that ungrouped results are computed from; grouped results use parts of the same rows."""
-    about = ("suite", "measure", "model", "reduction")
-    return UnitRows(
-        [
-            (result.units, {name: getattr(result, name) for name in about})
-            for result in results
-            if result.units is not None and result.group is None
-        ]
-    )
-
-
-def _write_rows(path: Path, rows: Iterable[RunRow]) -> None:
-    """Write rows to NAME.json and NAME.csv."""
-    # Table by table, and twice over the rows: the columns of the CSV are known only after a first pass, and a list of
-    # all records would fill the memory. A dict keeps the columns in order.
-    names: dict[str, None] = {}
-    with _open_for_writing(path.with_suffix(".json")) as out:
-        out.write("[")
-        for number, (row_names, text) in enumerate(_iter_json(rows)):
-            names.update(dict.fromkeys(row_names))
-            out.write((",\n" if number else "") + text)
-        out.write("]\n")
-    with _open_for_writing(path.with_suffix(".csv")) as out:
-        csv.writer(out).writerow(names)
-        _write_csv_rows(out, rows, list(names))
-
-
-def _iter_json(rows: Iterable[RunRow]) -> Iterator[tuple[Iterable[str], str]]:
-    """Yield rows as JSON with the names of their columns; rows that have the same columns are joined by newlines."""
-    if isinstance(rows, UnitRows):
-        for table in rows.iter_tables():
-            yield table.names, ",\n".join(table.iter_json())
-    else:
-        yield from ((row, _to_json(row)) for row in rows)
-
-
-def _write_csv_rows(out: TextIO, rows: Iterable[RunRow], names: list[str]) -> None:
-    if not isinstance(rows, UnitRows):
-        csv.DictWriter(out, names, restval="").writerows(rows)
-        return
-    for table in rows.iter_tables():
-        if table.names == names:
-            out.write("".join(table.iter_csv()))
-            continue
-        # A column that rows lack is that of an empty cell, which every row has at its end.
-        index_of = {name: index for index, name in enumerate(table.names)}
-        pick = itemgetter(*(index_of.get(name, -1) for name in names))
-        csv.writer(out).writerows(pick((*cells, "")) for cells in table.iter_cells())
-
-
-def _open_for_writing(path: Path) -> TextIO:
-    """Open a text file for writing."""
-    # File names that are not UTF-8 reach us with half surrogate pairs, which UTF-8 cannot encode. Escaped with a
-    # backslash, they are also valid JSON.
-    return path.open("w", encoding="utf-8", errors="backslashreplace", newline="")
-
-
-def _to_json(content: object, indent: int | None = None) -> str:
-    """Return JSON with readable Unicode; a NaN, which JSON does not have, is an error."""
-    return json.dumps(content, ensure_ascii=False, allow_nan=False, indent=indent)

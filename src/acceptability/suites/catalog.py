@@ -16,7 +16,6 @@ import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +64,9 @@ class CatalogEntry:
 @cache
 def load_catalog() -> tuple[CatalogEntry, ...]:
     """Return the entries of all suites, those of the package first and then those of plug-ins."""
+    # Imported here, see `registry.names`.
+    from importlib.metadata import entry_points
+
     plugin_paths = [Path(point.load()) for point in entry_points(group="acceptability.suites")]
     return (*_load_own_entries(), *(entry for path in plugin_paths for entry in read_entries(path)))
 

@@ -14,6 +14,7 @@ import pytest
 from acceptability import load_model
 from acceptability.engine.local import run_queries
 from acceptability.errors import MissingExtra, ModelError, QueryError, SpecError
+from acceptability.outputs import TextColumns
 from acceptability.types import Query
 from tiny import TEXTS
 
@@ -80,6 +81,27 @@ def test_scores_equal_a_plain_loop_alone_in_batches_and_in_any_order(spec_and_pl
         assert output == pytest.approx([expected[index] for index in order], abs=1e-4)
     many = score_texts(model, TEXTS * 40)
     assert many == pytest.approx(expected * 40, abs=1e-4)
+
+
+def test_whole_texts_in_columns_are_those_of_single_queries(spec_and_plain, monkeypatch) -> None:
+    model = load_model(spec_and_plain[0])
+    queries = [Query(text) for text in [*TEXTS, "zzxq qqq"]]
+    columns = model.encode(queries)
+    assert isinstance(columns, TextColumns)
+    # A query with a target sends the whole window through the objects.
+    objects = model.encode([*queries, Query(TEXTS[0], target=(0, 3))])[:-1]
+    assert [part.ids for part in columns] == [list(each.ids) for each in objects]
+    assert columns.sizes == [each.size for each in objects]
+    together, apart, joined = model.run(columns), model.run(objects), model.run(list(columns))
+    for one, other, third in zip(together, apart, joined, strict=True):
+        assert (one.text, one.tokens, one.offsets, one.unknown) == (
+            other.text,
+            other.tokens,
+            other.offsets,
+            other.unknown,
+        )
+        assert one.logprobs == pytest.approx(other.logprobs, abs=1e-5)
+        assert third.logprobs == pytest.approx(other.logprobs, abs=1e-5)
 
 
 def test_the_padding_side_of_the_tokenizer_changes_nothing(spec_and_plain, tmp_path: Path) -> None:

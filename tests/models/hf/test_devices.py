@@ -44,7 +44,7 @@ def detect(monkeypatch: pytest.MonkeyPatch, folder: Path, build: str, driver: Dr
     (folder / "__init__.py").touch()
     (folder / "version.py").write_text(build)
     monkeypatch.setattr(devices, "find_spec", lambda _: type("Spec", (), {"origin": str(folder / "__init__.py")}))
-    for name in devices._VARIABLES:
+    for name in ("CUDA_VISIBLE_DEVICES", "PYTORCH_NVML_BASED_CUDA_CHECK"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.delitem(sys.modules, "torch", raising=False)
     monkeypatch.setattr(sys, "platform", "linux")
@@ -82,10 +82,20 @@ def test_the_device_follows_from_the_build_and_the_driver(
     assert detect(monkeypatch, tmp_path, build, driver) == device
 
 
-def test_a_list_of_visible_gpus_is_left_to_pytorch(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("visible", "device"), [("0", "cuda"), ("0,7", "cuda"), ("1", None), ("", None), ("-1", None), ("GPU-8f", None)]
+)
+def test_a_list_of_visible_gpus_is_read_if_it_begins_with_one_that_is_there(
+    visible: str, device: str | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     assert detect(monkeypatch, tmp_path, CUDA, Driver()) == "cuda"
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    assert detect_default_device() is None
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert detect_default_device() == device
+
+
+def test_what_a_container_mounts_is_not_what_pytorch_reads(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("NVIDIA_VISIBLE_DEVICES", "3")
+    assert detect(monkeypatch, tmp_path, CUDA, Driver()) == "cuda"
 
 
 def test_pytorch_agrees_and_decides_once_it_is_imported() -> None:

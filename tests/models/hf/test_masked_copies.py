@@ -15,6 +15,7 @@ from acceptability.models.hf.masked import (
     find_unique_rows,
     find_word_ends,
     make_masked_copies,
+    make_texts_to_mask,
     slice_copies,
 )
 from acceptability.types import Query
@@ -53,7 +54,7 @@ def tokens(
 
 def list_copies(batch: list[MaskedEncoding]) -> list[tuple[list[int], int, int]]:
     """Return the masked copy, the position and the target of index scored token."""
-    copies = make_masked_copies(batch, MASK)
+    copies = make_masked_copies(make_texts_to_mask(batch), MASK)
     return [
         (copies.input_ids[row].tolist(), position, target)
         for row, position, target in zip(copies.rows, copies.positions.tolist(), copies.targets.tolist(), strict=True)
@@ -74,12 +75,12 @@ def test_the_rest_of_a_word_is_masked_with_a_token() -> None:
 def test_a_target_is_masked_in_a_single_copy() -> None:
     batch = [tokens([1, 5, 6, 7, 2], [1, 3], together=True)]
     assert list_copies(batch) == [([1, MASK, 6, MASK, 2], 1, 5), ([1, MASK, 6, MASK, 2], 3, 7)]
-    assert len(make_masked_copies(batch, MASK).input_ids) == 1
+    assert len(make_masked_copies(make_texts_to_mask(batch), MASK).input_ids) == 1
 
 
 def test_a_copy_that_two_texts_share_is_made_once() -> None:
     pair = [tokens([1, 5, 6, 2], [1, 2]), tokens([1, 5, 7, 2], [1, 2])]
-    copies = make_masked_copies(pair, MASK)
+    copies = make_masked_copies(make_texts_to_mask(pair), MASK)
     assert len(copies.input_ids) == 3
     assert copies.targets.tolist() == [5, 6, 5, 7]
     assert [ids for ids, _, _ in list_copies(pair)][1] == [ids for ids, _, _ in list_copies(pair)][3]
@@ -87,7 +88,7 @@ def test_a_copy_that_two_texts_share_is_made_once() -> None:
 
 @given(st.lists(st.lists(st.integers(5, 7), min_size=3, max_size=3), min_size=1, max_size=8), st.integers(1, 9))
 def test_slices_hold_every_target_once_with_its_copy(texts: list[list[int]], step: int) -> None:
-    copies = make_masked_copies([tokens([1, *text, 2], [1, 2, 3]) for text in texts], MASK)
+    copies = make_masked_copies(make_texts_to_mask([tokens([1, *text, 2], [1, 2, 3]) for text in texts]), MASK)
     parts = list(slice_copies(copies, step))
     assert sum(len(part.input_ids) for part in parts) == len(copies.input_ids)
     sliced = []

@@ -226,6 +226,38 @@ def test_the_size_of_chunks_changes_nothing(step: int, token_group, monkeypatch)
     assert max(net.sizes) <= step
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_the_fused_rms_norm_rounds_as_that_of_llama(dtype) -> None:
+    from transformers.models.llama.modeling_llama import LlamaRMSNorm
+
+    generator = torch.Generator().manual_seed(1)
+    norm = LlamaRMSNorm(16, eps=1e-3).to(dtype)
+    norm.weight.data = torch.randn(16, generator=generator).to(dtype)
+    states = torch.randn(3, 5, 16, generator=generator).to(dtype)
+    fused = layers.FusedRMSNorm(norm.weight, norm.variance_epsilon)
+    # In half precision to the bit, since rounding happens at the same two places.
+    tolerance = 1e-6 if dtype == torch.float32 else 0
+    torch.testing.assert_close(fused(states), norm(states), atol=tolerance, rtol=tolerance)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_the_padding_of_the_vocabulary_has_no_probability(bias: bool, monkeypatch) -> None:
+    def multiply(rows, table, *, out_dtype):
+        return (rows @ table).to(out_dtype)
+
+    # Only CUDA has a product with a result in another precision.
+    monkeypatch.setattr(torch, "mm", multiply)
+    torch.manual_seed(3)
+    linear = torch.nn.Linear(8, 70, bias=bias)
+    padded, states = layers.PaddedVocabularyHead(linear.weight, linear.bias), torch.randn(4, 8)
+    torch.testing.assert_close(padded(states), linear(states))
+    with layers.keep_vocabulary_padding():
+        kept = padded(states)
+    assert kept.shape == (4, 128)
+    torch.testing.assert_close(kept.log_softmax(1)[:, :70], linear(states).log_softmax(1))
+    assert padded(states).shape == (4, 70)
+
+
 def test_a_network_that_is_its_own_body_cannot_be_split() -> None:
     from acceptability.models.kernels.verify import UnsupportedNetwork
 

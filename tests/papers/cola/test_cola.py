@@ -26,13 +26,14 @@ from acceptability.papers.cola.corpus_tables import (
 from acceptability.papers.cola.learning_curve import SIZES, CurvePoint, draw_nested_subsets, fit_line
 from acceptability.train.classifiers import LabelledSentences, split_held_out
 from acceptability.types import Sentence, Suite
+from published import compute_published_cells
 
 OUT_OF_DOMAIN = {"orig.": 516, "1": 1069, "2": 836, "3": 1182, "4": 533, "5": 1452}
 
 
 @pytest.fixture(scope="module")
 def _cells_by_key() -> dict[CellKey, Cell]:
-    cells = study("cola")
+    cells = compute_published_cells("cola")
     cells_by_key = {(cell.table, cell.row, cell.column): cell for cell in cells}
     assert len(cells_by_key) == len(cells)
     return cells_by_key

@@ -12,7 +12,6 @@ from typer.testing import CliRunner
 
 from acceptability import load_suite
 from acceptability.cli import app
-from acceptability.papers import study
 from acceptability.papers.cells import Cell, CellKey, read_published_values
 from acceptability.papers.niu_penn.hu_surprisals import (
     NEURAL_MODELS,
@@ -23,18 +22,14 @@ from acceptability.papers.niu_penn.hu_surprisals import (
 )
 from acceptability.papers.niu_penn.pbc_tables import select_minimal_structures
 from acceptability.types import Sentence, Suite
+from published import compute_published_cells
 
 PUBLISHED = "published scores"
 
 
-@cache
-def all_cells() -> list[Cell]:
-    return study("niu-penn")
-
-
 @pytest.fixture
 def cells_by_key(data: Path) -> dict[CellKey, Cell]:
-    return {(cell.table, cell.row, cell.column): cell for cell in all_cells()}
+    return {(cell.table, cell.row, cell.column): cell for cell in compute_published_cells("niu-penn")}
 
 
 def in_table(cells_by_key: dict[CellKey, Cell], table: str) -> list[Cell]:
@@ -42,7 +37,7 @@ def in_table(cells_by_key: dict[CellKey, Cell], table: str) -> list[Cell]:
 
 
 def test_every_printed_number_has_exactly_one_cell(cells_by_key: dict[CellKey, Cell]) -> None:
-    assert len(cells_by_key) == len(all_cells())
+    assert len(cells_by_key) == len(compute_published_cells("niu-penn"))
     assert set(read_published_values("niu_penn")) <= set(cells_by_key)
 
 
@@ -283,5 +278,5 @@ def test_the_command() -> None:
     done = CliRunner().invoke(app, ["study", "niu-penn", "--json"])
     assert done.exit_code == 0, done.output
     rows = json.loads(done.stdout)
-    assert len(rows) == len(all_cells())
+    assert len(rows) == len(compute_published_cells("niu-penn"))
     assert set(rows[0]) == {"table", "row", "column", "paper", "ours", "source", "agrees", "note", "signature"}

@@ -43,6 +43,7 @@ from acceptability.train.corpus import open_corpus
 from acceptability.train.ngram_recipes import NGramRecipe
 from acceptability.train.perplexity import perplexity, pseudo_perplexity
 from acceptability.types import Sentence, Suite
+from published import compute_published_cells
 from tiny import SENTENCES, TEXTS, arpa_text
 
 TREE = """\
@@ -313,7 +314,7 @@ def test_how_many_groups_there_are() -> None:
     both = [len(group) for group in find_microgroups() if has_both_labels(group)]
     assert (sum(sizes), len(sizes), len(both), sum(size > 4 for size in both)) == (2010, 1208, 254, 33)
     assert [sizes.count(size) for size in range(1, 5)] == [732, 308, 92, 37]
-    cells_by_key = by_key(study("niu-penn"))
+    cells_by_key = by_key(compute_published_cells("niu-penn"))
     paper = cells_by_key["Section 5.1", "microgroups", "groups, with those of one sentence"]
     assert (paper.paper, paper.ours, paper.agrees, paper.source) == ("1803", 1208, None, "our groups")
     small = cells_by_key["Section 5.1", "microgroups", "of those of two or more, of size 2 to 4 (%)"]

@@ -13,7 +13,6 @@ import pytest
 
 from acceptability.engine.processes import CallOutcome
 from acceptability.errors import MeasureError, ModelError, SpecError, SuiteError
-from acceptability.papers import study
 from acceptability.papers.cells import Cell, CellKey, read_published_values
 from acceptability.papers.npi import cells, npi_figures
 from acceptability.papers.npi.npi_data import (
@@ -36,6 +35,7 @@ from acceptability.papers.npi.npi_figures import (
 from acceptability.papers.npi.npi_training import BAG_OF_WORDS, PlanFolder, PlannedModel, read_plan_folder
 from acceptability.suites import load_suite
 from acceptability.types import Suite
+from published import compute_published_cells
 
 
 def index_cells(cells: Iterable[Cell]) -> dict[CellKey, Cell]:
@@ -255,7 +255,7 @@ def test_encoders_are_probed_in_parallel_and_reported_in_order(
 
 
 def test_counts_agree_and_other_cells_say_what_they_need(data: Path) -> None:
-    cells_by_key = index_cells(study("npi"))
+    cells_by_key = index_cells(compute_published_cells("npi"))
     wrong = {key[1] for key, cell in cells_by_key.items() if cell.agrees is False}
     assert wrong == {"sentences"}
     assert sum(cell.agrees is True for cell in cells_by_key.values()) == 8

@@ -15,6 +15,7 @@ from acceptability.papers import study
 from acceptability.papers.cells import read_published_values
 from acceptability.papers.park import read_error_types
 from acceptability.paths import local_data_folder
+from published import compute_published_cells
 
 Cells = dict[tuple[str, str, str], object]
 
@@ -32,7 +33,7 @@ INCONSISTENT = {
 def cells() -> Cells:
     if local_data_folder() is None:
         pytest.skip("the published data are not here: set ACCEPTABILITY_DATA")
-    found = study("park")
+    found = compute_published_cells("park")
     cells = {(cell.table, cell.row, cell.column): cell for cell in found}
     assert len(cells) == len(found)
     return cells

@@ -169,7 +169,7 @@ PATHS = [
 ]
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(path=st.sampled_from(PATHS), value=JSON)
 def test_a_damaged_file_raises_only_our_errors(tmp_path: Path, path: tuple[str | int, ...], value: Any) -> None:
     try:

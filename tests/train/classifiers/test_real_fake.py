@@ -148,12 +148,23 @@ def test_all_sentences_are_lowercased(corpus: Corpus, tmp_path: Path, text: Path
 def test_files_are_interleaved(tmp_path: Path) -> None:
     for number, name in enumerate("abc"):
         (tmp_path / f"{name}.txt").write_text("\n".join(f"{name} {line}" for line in lines(400, number)))
-    sentences = [
-        each
-        for each, label in generate_real_fake_texts(open_corpus([tmp_path]), "", seed=1, limit=300, lower=True)
-        if label
-    ]
-    assert min(Counter(each[0] for each in sentences).values()) > 25
+    texts = generate_real_fake_texts(open_corpus([tmp_path]), "", seed=1, buffer=50, lower=True)
+    real = [text for text, label in islice(texts, 300) if label]
+    assert min(Counter(text[0] for text in real).values()) > 25
+
+
+def test_a_few_real_sentences_are_drawn_from_the_whole_corpus(tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text("\n".join(["Hm!", *lines(12), "Hm!"]))
+    counts: Counter[str] = Counter()
+    for seed in range(400):
+        texts = list(generate_real_fake_texts(open_corpus([tmp_path / "text.txt"]), "", seed=seed, limit=6))
+        counts.update(text for text, label in texts if label)
+    # Each of twelve sentences is one of the three with a chance of a quarter: 100 times, and 5 standard errors are 43.
+    assert set(counts) == set(lines(12))
+    assert all(57 < count < 143 for count in counts.values())
+    tally: Counter[str] = Counter()
+    list(generate_real_fake_texts(open_corpus([tmp_path / "text.txt"]), "", seed=1, limit=24, tally=tally))
+    assert (tally["real"], tally["permuted"], tally["real, too short"]) == (12, 12, 2)
 
 
 def test_memory_does_not_grow_with_the_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from acceptability import registry
 from acceptability.display import RowList, RowSource, Table, TableRow, format_plain
 from acceptability.errors import MeasureError, suggest_name
 from acceptability.specs import shorten_signature
-from acceptability.store.runs import collect_unit_rows
+from acceptability.store.unit_rows import collect_unit_rows
 from acceptability.types import Result, Suite
 
 

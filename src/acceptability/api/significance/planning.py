@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from acceptability import __version__
-from acceptability.errors import MeasureError, StoreError, UnknownName
+from acceptability.errors import MeasureError, UnknownName
 from acceptability.specs import build_signature, format_spec
 from acceptability.stats.effects.power import (
     ComparisonDesign,
@@ -22,7 +21,8 @@ from acceptability.stats.effects.power import (
     plan_sample_size,
     simulate_comparison_power,
 )
-from acceptability.store.runs import LATEST, find_run, list_saved_runs
+from acceptability.store.runs import LATEST, require_run
+from acceptability.store.unit_rows import read_unit_rows
 
 INTERVAL = "Clopper-Pearson, of the simulation"
 
@@ -180,18 +180,10 @@ def estimate_from_run(
     return PilotStudy(first, second, (high, low), len(shared), len(set(paradigms)), components)
 
 
-def _read_answers(run: str, measure: str) -> list[dict[str, Any]]:
+def _read_answers(run: str, measure: str) -> list[Mapping[str, Any]]:
     """Return the rows of a saved run that are right or wrong, of one measure."""
-    found = find_run(run)
-    if found is None:
-        known = [saved.id for saved in list_saved_runs()[0]]
-        raise UnknownName("run", run, [*known, LATEST], hint="`acceptability runs` lists them.")
-    path = found[1] / "units.json"
-    try:
-        rows = json.loads(path.read_text(encoding="utf-8", errors="surrogatepass"))
-        answers = [row for row in rows if row.get("correct") in (0, 1) and {"unit", "model", "measure"} <= row.keys()]
-    except (OSError, ValueError, AttributeError, RecursionError) as error:
-        raise StoreError(f"cannot read {path}: {error}") from error
+    rows: Iterable[Mapping[str, Any]] = read_unit_rows(require_run(run))
+    answers = [row for row in rows if row.get("correct") in (0, 1) and {"unit", "model", "measure"} <= row.keys()]
     measures = list(dict.fromkeys(str(row["measure"]) for row in answers))
     chosen = (
         [name for name in measures if name == measure or name.partition("(")[0] == measure] if measure else measures

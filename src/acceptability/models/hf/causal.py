@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from acceptability.errors import ModelError, QueryError
 from acceptability.models.files import get_cached_fact, locked_cached_property, validate_bool, validate_choice
+from acceptability.models.hf.devices import start_gpu
 from acceptability.models.hf.loading import (
     Checkpoint,
     check_length,
@@ -42,10 +43,10 @@ from acceptability.models.hf.loading import (
     to_query_span,
     validate_dtype,
 )
-from acceptability.outputs import UNKNOWN, TokenColumns
+from acceptability.outputs import FlatRows, TextColumns, expand_ranges, flatten_rows, join_text_columns
 from acceptability.protocols import Model
 from acceptability.specs import format_spec
-from acceptability.types import Query, Span, TokenScores
+from acceptability.types import Query, TokenScores
 
 if TYPE_CHECKING:
     from acceptability.models.hf.causal_forward import CausalForwardPath
@@ -134,9 +135,19 @@ class Causal(Model):
             return self.start
         # Cached beside the store: a signature then needs no tokenizer, which takes longer to load than stored scores.
         fact, names = ("prefix", ("bos_token", "eos_token")) if self.preset else ("bos", ("bos_token",))
-        tokens = (getattr(self.files.tokenizer, name) for name in names)
-        token = get_cached_fact(self.files.content_hash, fact, lambda: next(filter(None, tokens), None))
+
+        def find_token() -> str | None:
+            # A model without this fact is a new one, of which no scores are stored: it will be loaded.
+            start_gpu(self.device)
+            return next(filter(None, (getattr(self.files.tokenizer, name) for name in names)), None)
+
+        token = get_cached_fact(self.files.content_hash, fact, find_token)
         return token if isinstance(token, str) else None
+
+    @property
+    def encodes_in_background(self) -> bool:
+        """Whether a GPU runs the batches, while which this machine can tokenize. On a CPU, both want the same cores."""
+        return bool(self.net.device.type == "cuda")
 
     @property
     def net(self) -> Any:
@@ -172,8 +183,9 @@ class Causal(Model):
         """The maximal number of token positions in a batch."""
         return min(get_token_budget(self.net.device.type), self.forward.max_tokens)
 
-    def encode(self, queries: Sequence[Query]) -> list[CausalEncoding]:
+    def encode(self, queries: Sequence[Query]) -> list[CausalEncoding] | TextColumns:
         """Return the queries as token ids, tokenized in one call."""
+        start_gpu(self.device)
         lead = " " if self.preset == "lm-eval" else ""
         texts = [query.full_text if query.context else lead + query.full_text for query in queries]
         encodings = self.files.tokenize(texts, add_special_tokens=self.preset == "minicons")
@@ -181,6 +193,8 @@ class Causal(Model):
             _log.warning("%s has no start token: first tokens are not scored; bos='TOKEN' names one", self.files.name)
         frame = TextFrame(self.bos_ids, self._eos_ids, len(lead), self.eos, self.files.max_length)
         unknown = self.files.tokenizer.unk_token_id
+        if frame.scores_whole_texts and not any(query.target or query.context for query in queries):
+            return _encode_whole_texts(queries, encodings, frame, unknown)
         return [
             _encode_query(index, query, encoding, frame, unknown)
             for index, (query, encoding) in enumerate(zip(queries, encodings, strict=True))
@@ -204,29 +218,38 @@ class Causal(Model):
             raise ModelError(f"{self.files.name} has no end token; leave out eos=True and spaces='trailing'")
         return (self.files.tokenizer.eos_token_id,)
 
-    def begin(self, batch: Sequence[CausalEncoding]) -> Callable[[], Sequence[TokenScores]]:
+    def begin(self, batch: Sequence[Any]) -> Callable[[], Sequence[TokenScores]]:
         """Start a forward pass, and return the function that waits for the scores of each query."""
+        from acceptability.models.hf.causal_forward import CausalRows, make_causal_rows
+
         names, unknown_token = self.files.token_names, self.files.tokenizer.unk_token
         with convert_out_of_memory(f"{self.files.name}: a batch of {len(batch)} texts"):
+            if isinstance(batch[0], TextColumns):
+                columns = join_text_columns(batch)
+                collect_columns = self.forward(CausalRows(columns.tokens, columns.scored))
+                return lambda: columns.to_token_columns(collect_columns(), self._token_name_array)
             if self.spaces == "trailing":
                 return self._begin_trailing_spaces(batch)
-            collect = self.forward([(encoding.ids, encoding.scored) for encoding in batch])
+            rows = make_causal_rows([(encoding.ids, encoding.scored) for encoding in batch])
+            collect = self.forward(rows)
 
-        def collect_scores() -> Sequence[TokenScores]:
-            logprobs = collect()
-            spans = [encoding.encoding.offsets for encoding in batch]
-            # The usual case, without an object for each sentence: all tokens of whole texts, and nothing else.
-            if all(map(_scores_whole_text, batch, spans)):
-                return _to_columns(batch, spans, logprobs, names, unknown_token)
+        def collect_scores() -> list[TokenScores]:
             return [
                 encoding.to_token_scores(own, names, unknown_token)
-                for encoding, own in zip(batch, logprobs, strict=True)
+                for encoding, own in zip(batch, np.split(collect(), rows.scored.starts[1:]), strict=True)
             ]
 
         return collect_scores
 
+    @locked_cached_property
+    def _token_name_array(self) -> NDArray[np.object_]:
+        """The tokens in the order of their ids, in an array from which many are taken at once."""
+        return np.array(self.files.token_names, object)
+
     def _begin_trailing_spaces(self, batch: Sequence[CausalEncoding]) -> Callable[[], list[TokenScores]]:
         """Start a forward pass, and return the function that waits for scores with trailing spaces."""
+        from acceptability.models.hf.causal_forward import make_causal_rows
+
         # The end of a word shows at the position after it, in the joint probability of all tokens that open a word. It
         # is therefore needed there too, except behind the last token, where nothing is predicted.
         names, opening, unknown_token = (
@@ -239,7 +262,8 @@ class Causal(Model):
             for encoding in batch
         ]
         rows = [(ids, [position for position in positions if position < len(ids)]) for ids, positions in rows]
-        collect = self.forward(rows, opening)
+        flat_rows = make_causal_rows(rows)
+        collect = self.forward(flat_rows, opening)
         space_ids = frozenset(opening.tolist())
 
         def collect_shifted() -> list[TokenScores]:
@@ -247,7 +271,9 @@ class Causal(Model):
                 encoding.to_token_scores(
                     _charge_trailing_spaces(encoding, positions, logprob_rows, space_ids), names, unknown_token
                 )
-                for encoding, (_, positions), logprob_rows in zip(batch, rows, collect(), strict=True)
+                for encoding, (_, positions), logprob_rows in zip(
+                    batch, rows, np.split(collect(), flat_rows.scored.starts[1:], axis=1), strict=True
+                )
             ]
 
         return collect_shifted
@@ -260,7 +286,7 @@ class Causal(Model):
             raise ModelError(f"{self.files.name} has no tokens that begin with a space; leave out spaces='trailing'")
         return np.array(sorted({*opening, self.files.tokenizer.eos_token_id}))
 
-    def run(self, batch: Sequence[CausalEncoding]) -> Sequence[TokenScores]:
+    def run(self, batch: Sequence[Any]) -> Sequence[TokenScores]:
         """Return the scores of each query, from one forward pass."""
         return self.begin(batch)()
 
@@ -282,6 +308,39 @@ class TextFrame:
     lead_chars: int
     scores_eos: bool
     max_length: int
+
+    @property
+    def scores_whole_texts(self) -> bool:
+        """Whether all tokens of a text are scored, and nothing else."""
+        return bool(self.prefix_ids) and not self.suffix_ids and not self.lead_chars
+
+
+def _encode_whole_texts(
+    queries: Sequence[Query], encodings: Sequence[Any], frame: TextFrame, unknown_id: int | None
+) -> TextColumns:
+    """Return texts of which all tokens are scored; the arguments are those of ``_encode_query``."""
+    text_ids = flatten_rows([encoding.ids for encoding in encodings])
+    spans = chain.from_iterable(chain.from_iterable([encoding.offsets for encoding in encodings]))
+    span_table = np.fromiter(spans, np.uint32, 2 * len(text_ids.values)).reshape(-1, 2)
+    first, counts = len(frame.prefix_ids), text_ids.lengths
+    is_unknown = np.zeros(len(text_ids.values), bool) if unknown_id is None else text_ids.values == unknown_id
+    known_counts = np.bincount(np.repeat(np.arange(len(counts)), counts)[~is_unknown], minlength=len(counts))
+    for index in np.flatnonzero((known_counts == 0) | (counts + first > frame.max_length)).tolist():
+        # The errors, in the order of the queries, are those of a query by itself.
+        _encode_query(index, queries[index], encodings[index], frame, unknown_id)
+    starts = text_ids.starts + first * np.arange(len(counts))
+    tokens = np.empty(len(text_ids.values) + first * len(counts), np.int64)
+    tokens[expand_ranges(starts + first, counts)] = text_ids.values
+    for offset, token_id in enumerate(frame.prefix_ids):
+        tokens[starts + offset] = token_id
+    return TextColumns(
+        [query.text for query in queries],
+        FlatRows(tokens, starts, counts + first),
+        FlatRows(expand_ranges(np.full(len(counts), first), counts), text_ids.starts, counts),
+        span_table,
+        # GPT-2 names its end token as its unknown one, which its tokenizer never needs. The end has an empty span.
+        is_unknown & (span_table[:, 0] < span_table[:, 1]),
+    )
 
 
 def _encode_query(index: int, query: Query, encoding: Any, frame: TextFrame, unknown_id: int | None) -> CausalEncoding:
@@ -308,30 +367,6 @@ def _encode_query(index: int, query: Query, encoding: Any, frame: TextFrame, unk
     if frame.scores_eos and not query.target:
         scored = [*scored, first + len(text_ids)]
     return CausalEncoding(query, ids, scored, first, lead, encoding)
-
-
-def _scores_whole_text(encoding: CausalEncoding, spans: Sequence[Span]) -> bool:
-    """Return whether the scored tokens are all tokens of the text, in places that need no shift."""
-    query = encoding.query
-    return not query.target and not query.context and not encoding.lead_chars and len(spans) == len(encoding.scored)
-
-
-def _to_columns(
-    batch: Sequence[CausalEncoding],
-    spans: Sequence[Sequence[Span]],
-    logprobs: Sequence[NDArray[np.float32]],
-    names: Sequence[str],
-    unknown_token: str | None,
-) -> TokenColumns:
-    """Return the scores of whole texts, as ``to_token_scores`` gives them, in columns."""
-    ids = chain.from_iterable([encoding.ids[encoding.scored[0] : encoding.scored[-1] + 1] for encoding in batch])
-    tokens = list(map(names.__getitem__, ids))
-    all_spans = np.fromiter(chain.from_iterable(chain.from_iterable(spans)), np.uint32, 2 * len(tokens)).reshape(-1, 2)
-    flags = np.zeros(len(tokens), np.uint8)
-    for position in find_unknown_tokens(tokens, list(chain.from_iterable(spans)), unknown_token):
-        flags[position] = UNKNOWN
-    counts = np.fromiter(map(len, spans), np.int64, len(batch))
-    return TokenColumns([each.query.text for each in batch], counts, tokens, all_spans, np.concatenate(logprobs), flags)
 
 
 def _charge_trailing_spaces(

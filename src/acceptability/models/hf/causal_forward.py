@@ -17,18 +17,20 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from inspect import signature
-from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from acceptability.errors import ModelError
-from acceptability.models.kernels.attention import compute_attention
+from acceptability.models.kernels.attention import compute_attention, count_tile_sentences
 from acceptability.models.kernels.head import (
+    PendingLogprobs,
     compute_logprobs,
     compute_max_tokens,
     gather_logprobs,
@@ -38,13 +40,46 @@ from acceptability.models.kernels.head import (
 from acceptability.models.kernels.trie import IntArray, TokenTrie, build_trie
 from acceptability.models.kernels.verify import UnsupportedNetwork, tune_forward_path, verify_logprobs, warn_slower_path
 from acceptability.models.recurrent.network import sample_categorical
+from acceptability.outputs import FlatRows, expand_ranges, flatten_rows
 from acceptability.text.words import extract_first_sentence
 
 if TYPE_CHECKING:
     from acceptability.models.hf.causal import Causal
 
-CausalRow: TypeAlias = tuple[Sequence[int], Sequence[int]]
-"""The token ids of a text, and the positions that are scored; tokens after the last of these are not computed."""
+
+@dataclass(frozen=True, eq=False)
+class CausalRows:
+    """The texts of a batch. Tokens after the last scored position of a text are not computed.
+
+    Args:
+        tokens: The token ids of each text.
+        scored: The positions that are scored in each text, in ascending order.
+    """
+
+    tokens: FlatRows
+    scored: FlatRows
+
+    @cached_property
+    def sizes(self) -> IntArray:
+        """The number of tokens of each text before the last that is scored, which is predicted but never read."""
+        sizes: IntArray = self.scored.values[self.scored.starts + self.scored.lengths - 1]
+        return sizes
+
+    @cached_property
+    def row_indices(self) -> IntArray:
+        """The text to which each scored position belongs."""
+        return np.repeat(np.arange(len(self.tokens)), self.scored.lengths)
+
+    @cached_property
+    def targets(self) -> IntArray:
+        """The token id at each scored position."""
+        targets: IntArray = self.tokens.values[self.tokens.starts[self.row_indices] + self.scored.values]
+        return targets
+
+
+def make_causal_rows(texts: Sequence[tuple[Sequence[int], Sequence[int]]]) -> CausalRows:
+    """Return the texts of a batch, each given as its token ids and the positions that are scored."""
+    return CausalRows(flatten_rows([ids for ids, _ in texts]), flatten_rows([scored for _, scored in texts]))
 
 
 class CausalForwardPath(Protocol):
@@ -55,14 +90,12 @@ class CausalForwardPath(Protocol):
     max_tokens: int
     """The maximal number of token positions in a batch."""
 
-    def __call__(
-        self, batch: Sequence[CausalRow], token_group: IntArray | None = None
-    ) -> Callable[[], list[NDArray[np.float32]]]:
-        """Start a forward pass, and return the function that waits for the log-probabilities of each row.
+    def __call__(self, batch: CausalRows, token_group: IntArray | None = None) -> PendingLogprobs:
+        """Start a forward pass, and return the function that waits for the log-probabilities at the scored positions.
 
         Args:
             token_group: Token ids whose joint log-probability at each scored position is returned too, as a second
-                row of each array.
+                row of the array.
         """
         ...
 
@@ -78,35 +111,14 @@ class TrieCausalPath:
         self.net = net
 
     @torch.inference_mode()
-    def __call__(
-        self, batch: Sequence[CausalRow], token_group: IntArray | None = None
-    ) -> Callable[[], list[NDArray[np.float32]]]:
-        """Start a forward pass, and return the function that waits for the log-probabilities of each row."""
-        lengths, tokens = _flatten_rows([ids for ids, _ in batch])
-        counts, positions = _flatten_rows([scored for _, scored in batch])
-        starts, row_indices = np.cumsum(lengths) - lengths, np.repeat(np.arange(len(batch)), counts)
-        # A row ends before its last scored token, which is predicted but never read.
-        token_trie = build_trie(tokens, starts, np.array([scored[-1] for _, scored in batch]))
-        targets = tokens[starts[row_indices] + positions]
+    def __call__(self, batch: CausalRows, token_group: IntArray | None = None) -> PendingLogprobs:
+        """Start a forward pass, and return the function that waits for the log-probabilities."""
+        tokens = batch.tokens
+        token_trie = build_trie(tokens.values, tokens.starts, batch.sizes)
         # The hidden state that predicts a token is that of the position before it.
-        nodes = token_trie.node_table[row_indices, positions - 1]
-        pending = compute_logprobs(self.net, compute_trie_states(self.net, token_trie), nodes, targets, token_group)
-        ends = np.cumsum(counts)
-
-        def collect() -> list[NDArray[np.float32]]:
-            flat_logprobs = pending()
-            return [
-                flat_logprobs[..., start:end]
-                for start, end in zip((ends - counts).tolist(), ends.tolist(), strict=True)
-            ]
-
-        return collect
-
-
-def _flatten_rows(rows: Sequence[Sequence[int]]) -> tuple[IntArray, IntArray]:
-    """Return the length of each row, and the numbers of all rows in one array."""
-    counts = np.fromiter(map(len, rows), np.int64, len(rows))
-    return counts, np.fromiter(chain.from_iterable(rows), np.int64, int(counts.sum()))
+        nodes = token_trie.node_table[batch.row_indices, batch.scored.values - 1]
+        states = compute_trie_states(self.net, token_trie)
+        return compute_logprobs(self.net, states, nodes, batch.targets, token_group)
 
 
 _ATTENTION_NAME = "acceptability_trie"
@@ -133,6 +145,10 @@ def compute_trie_states(net: Any, token_trie: TokenTrie) -> Any:
     """Return the hidden states of the body of a network, one row for each node of a trie."""
     device = net.device
     node_table, first_cells = token_trie.select_branches()
+    if device.type == "cuda":
+        # Whole tiles of the attention, which would otherwise fill up the last one by copying all states in every layer.
+        missing = -len(node_table) % count_tile_sentences(node_table.shape[1])
+        node_table = np.concatenate([node_table, np.repeat(node_table[:1], missing, axis=0)])
     _pass_state.table_shape, _pass_state.windows = node_table.shape, set()
     ids, depths, _pass_state.flat_nodes, _pass_state.first_cells = to_device(
         device, token_trie.ids[None], token_trie.depths[None], node_table.ravel(), first_cells
@@ -203,28 +219,24 @@ class PaddedCausalPath:
         self.net, self.max_tokens = net, compute_max_tokens(net)
 
     @torch.inference_mode()
-    def __call__(
-        self, batch: Sequence[CausalRow], token_group: IntArray | None = None
-    ) -> Callable[[], list[NDArray[np.float32]]]:
-        """Run a forward pass, and return the function that returns the log-probabilities of each row."""
-        longest = max(scored[-1] for _, scored in batch)
+    def __call__(self, batch: CausalRows, token_group: IntArray | None = None) -> PendingLogprobs:
+        """Run a forward pass, and return the function that returns the log-probabilities."""
         # Padded on the right, where a causal network cannot see the padding, with the token 0, which every network has.
-        ids = np.zeros((len(batch), longest), np.int64)
-        mask = np.zeros((len(batch), longest), np.int64)
-        for row, (token_ids, scored) in enumerate(batch):
-            ids[row, : scored[-1]], mask[row, : scored[-1]] = token_ids[: scored[-1]], 1
-        input_ids, attention_mask = to_device(self.net.device, ids, mask)
+        mask = np.arange(int(batch.sizes.max())) < batch.sizes[:, None]
+        ids = np.zeros(mask.shape, np.int64)
+        ids[mask] = batch.tokens.values[expand_ranges(batch.tokens.starts, batch.sizes)]
+        input_ids, attention_mask = to_device(self.net.device, ids, mask.astype(np.int64))
         logits = self.net(input_ids=input_ids, attention_mask=attention_mask, use_cache=False).logits
         logprobs_by_row = []
         # A row at a time: the log-softmax makes a float32 copy of the logits in half precision, which for the whole
         # batch would double what is largest in memory.
-        for row_logits, (token_ids, scored) in zip(logits, batch, strict=True):
-            positions = np.asarray(scored)
-            previous, targets = to_device(self.net.device, positions - 1, np.asarray(token_ids)[positions])
+        for row_logits, token_ids, positions in zip(logits, batch.tokens, batch.scored, strict=True):
+            previous, targets = to_device(self.net.device, positions - 1, token_ids[positions])
             group_ids = None if token_group is None else to_device(self.net.device, token_group)[0]
             rows = torch.arange(len(previous), device=self.net.device)
             logprobs_by_row.append(gather_logprobs(row_logits[previous], rows, targets, group_ids).cpu().numpy())
-        return lambda: logprobs_by_row
+        logprobs: NDArray[np.float32] = np.concatenate(logprobs_by_row, axis=-1)
+        return lambda: logprobs
 
 
 def choose_causal_path(load_net: Callable[[], Any], folder: Path) -> CausalForwardPath:
@@ -272,17 +284,17 @@ def enable_trie_attention(net: Any) -> None:
 
 def _run_sample(forward_path: CausalForwardPath) -> NDArray[np.float32]:
     """Return the log-probabilities of the sample by a path."""
-    return np.concatenate(forward_path(_make_sample_rows(forward_path.net))())
+    return forward_path(_make_sample_rows(forward_path.net))()
 
 
-def _make_sample_rows(net: Any) -> list[CausalRow]:
+def _make_sample_rows(net: Any) -> CausalRows:
     """Return rows of random tokens, three of which share a prefix."""
     size = net.config.get_text_config().vocab_size
     tokens = np.random.default_rng(0).integers(0, size, 12).tolist()
     # The shared prefix branches after five tokens; the fourth row is shorter and begins elsewhere, so that a mistake in
     # positions, branches or padding shows in the scores.
     rows = [tokens[:5] + tokens[start : start + 4] for start in (5, 7, 8)] + [tokens[6:11]]
-    return [(row, range(1, len(row))) for row in rows]
+    return make_causal_rows([(row, range(1, len(row))) for row in rows])
 
 
 # A text is cut off after so many tokens. Subword tokenizers need well below three for an English word on average, so

@@ -11,12 +11,16 @@ import ctypes
 import os
 import re
 import sys
+import threading
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
 _BUILD_FIELD = re.compile(r"^(cuda|hip)\b[^=\n]*= *(None|'[^'\n]*')", re.MULTILINE)
-# Which GPUs PyTorch sees, and how it looks for them.
-_VARIABLES = ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "PYTORCH_NVML_BASED_CUDA_CHECK")
+# How PyTorch looks for GPUs. NVIDIA_VISIBLE_DEVICES, which container images set, is none of these: it decides what is
+# mounted into a container, and NVIDIA's library lists no other.
+_CHECK_VARIABLE = "PYTORCH_NVML_BASED_CUDA_CHECK"
+_VISIBLE_VARIABLE = "CUDA_VISIBLE_DEVICES"
 
 
 def detect_default_device() -> str | None:
@@ -28,10 +32,13 @@ def detect_default_device() -> str | None:
         return None
     if build == {"cuda": None, "hip": None}:
         return "cpu"
-    # A list of visible devices may be empty, or name some that do not exist.
-    if build["hip"] or sys.platform != "linux" or any(name in os.environ for name in _VARIABLES):
+    if build["hip"] or sys.platform != "linux" or _CHECK_VARIABLE in os.environ:
         return None
-    return "cuda" if _has_gpu(int(str(build["cuda"]).partition(".")[0])) else None
+    # A list of visible devices may be empty, or have names in place of numbers.
+    visible = os.environ.get(_VISIBLE_VARIABLE, "0").partition(",")[0]
+    if not (visible.isascii() and visible.isdigit()):
+        return None
+    return "cuda" if _count_gpus(int(str(build["cuda"]).partition(".")[0])) > int(visible) else None
 
 
 def _read_build() -> dict[str, str | None] | None:
@@ -48,8 +55,8 @@ def _read_build() -> dict[str, str | None] | None:
     return build if is_clear else None
 
 
-def _has_gpu(major: int) -> bool:
-    """Return whether the driver lists a GPU and runs programs of a major version of CUDA.
+def _count_gpus(major: int) -> int:
+    """Return the number of GPUs that the driver lists; 0 if it does not run programs of a major version of CUDA.
 
     Args:
         major: The major version that PyTorch was built for. Drivers run all programs of their own and of older ones.
@@ -59,13 +66,50 @@ def _has_gpu(major: int) -> bool:
         library = ctypes.CDLL("libnvidia-ml.so.1")
         count, version = ctypes.c_uint(), ctypes.c_int()
         if library.nvmlInit_v2() != 0:
-            return False
+            return 0
         try:
             listed = library.nvmlDeviceGetCount_v2(ctypes.byref(count)) == 0
             known = library.nvmlSystemGetCudaDriverVersion_v2(ctypes.byref(version)) == 0
         finally:
             library.nvmlShutdown()
     except (OSError, AttributeError):
-        return False
+        return 0
     # 12080 is version 12.8.
-    return listed and known and count.value > 0 and version.value // 1000 >= major
+    return count.value if listed and known and version.value // 1000 >= major else 0
+
+
+def start_gpu(device: str) -> None:
+    """Initialise CUDA in another thread if a network is going to run on a GPU, while transformers is imported here.
+
+    Args:
+        device: A device of PyTorch, or "auto".
+    """
+    if (detect_default_device() if device == "auto" else device.partition(":")[0]) == "cuda":
+        _start_cuda(device)
+
+
+@cache
+def _start_cuda(device: str) -> None:
+    # Imported before the thread starts: two threads that import parts of it may meet half-imported modules.
+    import torch  # noqa: F401
+
+    # Not a daemon: a program that ends meanwhile has to wait, as CUDA cannot be stopped halfway.
+    threading.Thread(target=_load_kernels, args=["cuda" if device == "auto" else device]).start()
+
+
+def _load_kernels(device: str) -> None:
+    """Run the kinds of kernels that a network needs once: CUDA loads each when it is first used."""
+    import torch
+
+    from acceptability.models.hf.loading import configure_runtime
+
+    try:
+        configure_runtime(device)
+        with torch.inference_mode():
+            states = torch.zeros(64, 64, device=device)
+            for rows in (states, states.bfloat16()):
+                # Results are not used, and errors are those that the network will report.
+                output = torch.nn.functional.layer_norm(torch.addmm(rows[0], rows, rows), [64])
+                torch.nn.functional.gelu(output[rows[:, 0].long()]).float().log_softmax(1).cpu()
+    except (RuntimeError, AssertionError):
+        return

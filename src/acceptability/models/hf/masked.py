@@ -10,7 +10,7 @@ each distinct copy once, and ``masked_forward.py`` runs them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from acceptability.errors import ModelError, QueryError
 from acceptability.models.files import locked_cached_property, validate_choice
+from acceptability.models.hf.devices import start_gpu
 from acceptability.models.hf.loading import (
     Checkpoint,
     check_length,
@@ -32,12 +33,14 @@ from acceptability.models.hf.loading import (
     to_query_span,
     validate_dtype,
 )
+from acceptability.outputs import FlatRows, TextColumns, expand_ranges, flatten_rows, join_text_columns
 from acceptability.protocols import Model
 from acceptability.specs import format_spec
 from acceptability.types import Query, TokenScores
 
 if TYPE_CHECKING:
     from acceptability.models.hf.masked_forward import MaskedCopies, MaskedForwardPath
+    from acceptability.models.kernels.head import PendingLogprobs
 
 VARIANTS = ("pll", "word_l2r")
 
@@ -107,6 +110,11 @@ class Masked(Model):
         return get_device_class(self.dtype, self.device)
 
     @property
+    def encodes_in_background(self) -> bool:
+        """Whether a GPU runs the batches, while which this machine can tokenize. On a CPU, both want the same cores."""
+        return bool(self.net.device.type == "cuda")
+
+    @property
     def net(self) -> Any:
         """The network, loaded on first use."""
         return self.forward.net
@@ -131,67 +139,153 @@ class Masked(Model):
         """The maximal number of token positions in a forward pass."""
         return min(get_token_budget(self.net.device.type), self.forward.max_tokens)
 
-    def encode(self, queries: Sequence[Query]) -> list[MaskedEncoding]:
+    def encode(self, queries: Sequence[Query]) -> list[MaskedEncoding] | TextColumns:
         """Return the queries as token ids, tokenized in one call."""
+        start_gpu(self.device)
         if self.files.tokenizer.mask_token_id is None:
             raise ModelError(f"{self.files.name} has no mask token; if it is a causal model, write causal:…")
         encodings = self.files.tokenize([query.full_text for query in queries], add_special_tokens=True)
         limit, unknown = self.files.max_length, self.files.tokenizer.unk_token_id
+        if not any(query.target or query.context for query in queries):
+            return _encode_whole_texts(queries, encodings, limit, unknown, self.variant)
         return [
             _encode_query(index, query, encoding, limit, unknown, self.variant)
             for index, (query, encoding) in enumerate(zip(queries, encodings, strict=True))
         ]
 
-    def begin(self, batch: Sequence[MaskedEncoding]) -> Callable[[], list[TokenScores]]:
+    def begin(self, batch: Sequence[Any]) -> Callable[[], Sequence[TokenScores]]:
         """Start forward passes over all masked copies, and return the function that waits for the scores."""
-        # The engine batches queries of one length, but a caller who batches by other rules is served too.
-        pending_groups = []
-        for length in sorted({encoding.length for encoding in batch}):
-            batch_indices = [index for index, encoding in enumerate(batch) if encoding.length == length]
-            pending_groups.append((batch_indices, self._begin_same_length([batch[index] for index in batch_indices])))
+        names, unknown_token = self.files.token_names, self.files.tokenizer.unk_token
+        if isinstance(batch[0], TextColumns):
+            columns = join_text_columns(batch)
+            all_rows = TextsToMask(columns.tokens, columns.scored, columns.mask_ends, np.zeros(len(columns), bool))
+            collect_columns = self._begin_rows(all_rows)
+            return lambda: columns.to_token_columns(collect_columns(), self._token_name_array)
+        rows = make_texts_to_mask(batch)
+        collect = self._begin_rows(rows)
+        return lambda: [
+            encoding.to_token_scores(own, names, unknown_token)
+            for encoding, own in zip(batch, np.split(collect(), rows.scored.starts[1:]), strict=True)
+        ]
 
-        def collect() -> list[TokenScores]:
-            logprobs_by_index = {
-                index: logprobs
-                for batch_indices, pending in pending_groups
-                for index, logprobs in zip(batch_indices, pending(), strict=True)
-            }
-            return [
-                encoding.to_token_scores(
-                    logprobs_by_index[index], self.files.token_names, self.files.tokenizer.unk_token
-                )
-                for index, encoding in enumerate(batch)
-            ]
+    @locked_cached_property
+    def _token_name_array(self) -> NDArray[np.object_]:
+        """The tokens in the order of their ids, in an array from which many are taken at once."""
+        return np.array(self.files.token_names, object)
 
-        return collect
-
-    def run(self, batch: Sequence[MaskedEncoding]) -> list[TokenScores]:
+    def run(self, batch: Sequence[Any]) -> Sequence[TokenScores]:
         """Return the scores of each query."""
         return self.begin(batch)()
 
     def _count_copies_per_pass(self, length: int) -> int:
         """Return the number of copies of a length in one forward pass."""
         # One long text has as many copies as tokens, and may exceed the budget by itself: it takes several passes.
-        # Large numbers are rounded down to a multiple of 64, for which a GPU has its fastest matrix products.
-        count = max(1, self.budget // length)
-        return count if count < 128 else count // 64 * 64
+        # Large numbers are rounded down to a multiple of 16, for which a GPU has its fastest matrix products, and of
+        # the copies that share a tile of its attention.
+        count, multiple = max(1, self.budget // length), 16 * max(1, 64 // length)
+        return count if count < 2 * multiple else count // multiple * multiple
 
-    def _begin_same_length(self, batch: Sequence[MaskedEncoding]) -> Callable[[], list[NDArray[np.float32]]]:
-        """Start the passes of queries of one length, and return the function that waits for their log-probabilities."""
-        copies = make_masked_copies(batch, self.files.tokenizer.mask_token_id)
-        with convert_out_of_memory(f"{self.files.name}: {len(copies.input_ids)} masked copies"):
-            step = self._count_copies_per_pass(batch[0].length)
-            parts = [self.forward(part) for part in slice_copies(copies, step)]
-        counts = np.array([len(encoding.scored) for encoding in batch])
-        # Slices come in the order of the copies, while targets of several queries may share a copy.
-        order, ends = np.argsort(copies.rows, kind="stable"), np.cumsum(counts)
+    def _begin_rows(self, rows: TextsToMask) -> PendingLogprobs:
+        """Start the passes over texts, and return the function that waits for the log-probability of each position."""
+        lengths = rows.tokens.lengths
+        # The engine batches queries of one length, but a caller who batches by other rules is served too.
+        parts = []
+        for length in np.unique(lengths).tolist():
+            indices = np.flatnonzero(lengths == length)
+            positions = expand_ranges(rows.scored.starts[indices], rows.scored.lengths[indices])
+            parts.append((positions, self._begin_same_length(rows.take(indices))))
 
-        def collect() -> list[NDArray[np.float32]]:
-            flat = np.empty(len(order), np.float32)
-            flat[order] = np.concatenate([part() for part in parts])
-            return [flat[start:end] for start, end in zip((ends - counts).tolist(), ends.tolist(), strict=True)]
+        def collect() -> NDArray[np.float32]:
+            logprobs = np.empty(len(rows.scored.values), np.float32)
+            for positions, pending in parts:
+                logprobs[positions] = pending()
+            return logprobs
 
         return collect
+
+    def _begin_same_length(self, rows: TextsToMask) -> PendingLogprobs:
+        """Start the passes over texts of one length, see ``_begin_rows``."""
+        copies = make_masked_copies(rows, self.files.tokenizer.mask_token_id)
+        with convert_out_of_memory(f"{self.files.name}: {len(copies.input_ids)} masked copies"):
+            step = self._count_copies_per_pass(copies.input_ids.shape[1])
+            parts = [self.forward(part) for part in slice_copies(copies, step)]
+        # Slices come in the order of the copies, while targets of several queries may share a copy.
+        order = np.argsort(copies.rows, kind="stable")
+
+        def collect() -> NDArray[np.float32]:
+            logprobs = np.empty(len(order), np.float32)
+            logprobs[order] = np.concatenate([part() for part in parts])
+            return logprobs
+
+        return collect
+
+
+@dataclass(frozen=True, eq=False)
+class TextsToMask:
+    """Texts as token ids, with what is masked while each of their tokens is scored.
+
+    Args:
+        tokens: The token ids of each text, with special tokens.
+        scored: The positions that are scored in each text, which are also the only ones that may be masked.
+        mask_ends: For each of these, the last position that is masked with it: its own, or the last of its word.
+        masks_all_at_once: Whether all scored tokens of a text are masked together.
+    """
+
+    tokens: FlatRows
+    scored: FlatRows
+    mask_ends: NDArray[np.int64]
+    masks_all_at_once: NDArray[np.bool_]
+
+    def take(self, indices: NDArray[np.int64]) -> TextsToMask:
+        """Return some of the texts."""
+        if len(indices) == len(self.tokens) and np.array_equal(indices, np.arange(len(indices))):
+            return self
+        positions = expand_ranges(self.scored.starts[indices], self.scored.lengths[indices])
+        return TextsToMask(
+            self.tokens.take(indices),
+            self.scored.take(indices),
+            self.mask_ends[positions],
+            self.masks_all_at_once[indices],
+        )
+
+
+def make_texts_to_mask(batch: Sequence[MaskedEncoding]) -> TextsToMask:
+    """Return encoded queries as rows in flat arrays."""
+    return TextsToMask(
+        flatten_rows([encoding.ids for encoding in batch]),
+        flatten_rows([encoding.scored for encoding in batch]),
+        flatten_rows([encoding.mask_ends for encoding in batch]).values,
+        np.array([encoding.masks_all_at_once for encoding in batch]),
+    )
+
+
+def _encode_whole_texts(
+    queries: Sequence[Query], encodings: Sequence[Any], limit: int, unknown_id: int | None, variant: str
+) -> TextColumns:
+    """Return texts of which all tokens are scored; the arguments are those of ``_encode_query``."""
+    tokens = flatten_rows([encoding.ids for encoding in encodings])
+    special = flatten_rows([encoding.special_tokens_mask for encoding in encodings]).values.astype(bool)
+    is_unknown = np.zeros(len(tokens.values), bool) if unknown_id is None else tokens.values == unknown_id
+    # An unknown token may be marked as special, but stands for a word of the text.
+    is_scored = ~special | is_unknown
+    text_indices = np.repeat(np.arange(len(tokens)), tokens.lengths)
+    known_counts = np.bincount(text_indices[is_scored & ~is_unknown], minlength=len(tokens))
+    for index in np.flatnonzero((known_counts == 0) | (tokens.lengths > limit)).tolist():
+        # The errors, in the order of the queries, are those of a query by itself.
+        _encode_query(index, queries[index], encodings[index], limit, unknown_id, variant)
+    spans = chain.from_iterable(chain.from_iterable([encoding.offsets for encoding in encodings]))
+    span_table = np.fromiter(spans, np.uint32, 2 * len(tokens.values)).reshape(-1, 2)[is_scored]
+    counts = np.bincount(text_indices[is_scored], minlength=len(tokens))
+    positions = (np.arange(len(tokens.values)) - np.repeat(tokens.starts, tokens.lengths))[is_scored]
+    scored = FlatRows(positions, np.cumsum(counts) - counts, counts)
+    ends = positions
+    if variant == "word_l2r":
+        ends = flatten_rows(
+            [find_word_ends(own.tolist(), encoding.word_ids) for own, encoding in zip(scored, encodings, strict=True)]
+        ).values
+    # An unknown token with an empty span is none of the text, but one that frames it.
+    is_unknown = is_unknown[is_scored] & (span_table[:, 0] < span_table[:, 1])
+    return TextColumns([query.text for query in queries], tokens, scored, span_table, is_unknown, ends)
 
 
 def _encode_query(
@@ -223,7 +317,7 @@ def find_word_ends(scored: Sequence[int], word_ids: Sequence[int | None]) -> lis
     return [position if word_ids[position] is None else last[word_ids[position]] for position in scored]
 
 
-def make_masked_copies(batch: Sequence[MaskedEncoding], mask_id: int) -> MaskedCopies:
+def make_masked_copies(rows: TextsToMask, mask_id: int) -> MaskedCopies:
     """Return the masked copies of texts of one length, without duplicates.
 
     The two sentences of a minimal pair that differ in one word give the same copy when that word is masked.
@@ -233,27 +327,25 @@ def make_masked_copies(batch: Sequence[MaskedEncoding], mask_id: int) -> MaskedC
     """
     from acceptability.models.hf.masked_forward import MaskedCopies
 
-    texts = np.array([encoding.ids for encoding in batch])
+    texts = rows.tokens.values[expand_ranges(rows.tokens.starts, rows.tokens.lengths)].reshape(len(rows.tokens), -1)
     # All copies at once, in arrays with a row for each scored token: a loop over copies takes longer in Python than a
     # small network takes to score them.
-    counts = np.array([len(encoding.scored) for encoding in batch])
-    text_indices = np.repeat(np.arange(len(batch)), counts)
-    positions = _flatten([encoding.scored for encoding in batch], len(text_indices))
-    last = _flatten([encoding.mask_ends for encoding in batch], len(text_indices))
-    together = np.repeat([encoding.masks_all_at_once for encoding in batch], counts)
-    may_mask = np.zeros(texts.shape, bool)
-    may_mask[text_indices, positions] = True
-    columns = np.arange(texts.shape[1])
-    is_masked = may_mask[text_indices] & (
-        together[:, None] | (columns >= positions[:, None]) & (columns <= last[:, None])
-    )
-    input_ids, rows = find_unique_rows(np.where(is_masked, mask_id, texts[text_indices]))
-    return MaskedCopies(input_ids, rows, positions, texts[text_indices, positions])
-
-
-def _flatten(rows: Iterable[Sequence[int]], count: int) -> NDArray[np.int64]:
-    """Return the numbers of all rows in one array."""
-    return np.fromiter(chain.from_iterable(rows), np.int64, count)
+    text_indices = np.repeat(np.arange(len(texts)), rows.scored.lengths)
+    positions, last = rows.scored.values, rows.mask_ends
+    input_ids = texts[text_indices]
+    targets = input_ids[np.arange(len(positions)), positions]
+    if (last == positions).all() and not rows.masks_all_at_once.any():
+        # The usual case, one mask in each copy, without a table of booleans.
+        input_ids[np.arange(len(positions)), positions] = mask_id
+    else:
+        may_mask = np.zeros(texts.shape, bool)
+        may_mask[text_indices, positions] = True
+        columns = np.arange(texts.shape[1])
+        together = np.repeat(rows.masks_all_at_once, rows.scored.lengths)
+        in_word = (columns >= positions[:, None]) & (columns <= last[:, None])
+        input_ids[may_mask[text_indices] & (together[:, None] | in_word)] = mask_id
+    unique_ids, copy_rows = find_unique_rows(input_ids)
+    return MaskedCopies(unique_ids, copy_rows, positions, targets)
 
 
 def find_unique_rows(rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -11,6 +11,7 @@ attention (``kernels/attention.py``).
 
 from __future__ import annotations
 
+import math
 import sys
 import threading
 from collections.abc import Callable
@@ -22,7 +23,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from acceptability.models.kernels.attention import compute_attention
+from acceptability.models.kernels.attention import compute_attention, count_tile_sentences
 from acceptability.models.kernels.head import (
     PendingLogprobs,
     compute_logprobs,
@@ -34,6 +35,10 @@ from acceptability.models.kernels.trie import IntArray
 from acceptability.models.kernels.verify import UnsupportedNetwork, tune_forward_path, verify_logprobs, warn_slower_path
 
 _ATTENTION_NAME = "acceptability_tiles"
+_ROUND_ROWS = 16
+"""The number of copies in a pass on a GPU is a multiple of this."""
+# Fewer copies are rounded up to whole tiles only: the rest of a large multiple would be most of the work.
+_MIN_ROUNDED_TILES = 8
 # What a network hands to its attention and `compute_attention` would ignore. A network with any of these keeps its own.
 _UNSUPPORTED_ARGUMENTS = {"sliding_window", "softcap", "s_aux", "position_bias"}
 # Thread-local, since a hook cannot be given arguments, and several threads may score with one network at a time.
@@ -117,14 +122,15 @@ class ScoredOnlyMaskedPath:
 
 
 def _pad_row_count(input_ids: IntArray) -> IntArray:
-    """Return token ids with the number of rows rounded up to a multiple of 64 by copies of the first row.
+    """Return token ids with the number of rows rounded up by copies of the first row.
 
     The targets refer to the original rows alone, so that the results of the copies are not used.
     """
-    # The libraries of a GPU choose and prepare an algorithm for each new shape of a product. With round numbers, few
-    # shapes occur.
-    missing = -len(input_ids) % 64 if len(input_ids) > 64 else 0
-    return np.concatenate([input_ids, np.repeat(input_ids[:1], missing, axis=0)])
+    # To whole tiles of the attention, which would otherwise fill up the last tile by copying all states in every layer.
+    # And to round numbers: the libraries of a GPU choose an algorithm for each new shape of a product.
+    count, tile = len(input_ids), count_tile_sentences(input_ids.shape[1])
+    multiple = math.lcm(tile, _ROUND_ROWS) if count > _MIN_ROUNDED_TILES * tile * _ROUND_ROWS else tile
+    return np.concatenate([input_ids, np.repeat(input_ids[:1], -count % multiple, axis=0)])
 
 
 def choose_masked_path(load_net: Callable[[], Any], folder: Path) -> MaskedForwardPath:

@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from acceptability.models.kernels.layers import keep_vocabulary_padding
 from acceptability.models.kernels.trie import IntArray
 from acceptability.models.kernels.verify import UnsupportedNetwork
 
@@ -56,7 +57,9 @@ def compute_logprobs(
     # Sorted by row, so that a chunk of rows needs a contiguous slice of the targets. A row that predicts several
     # targets, at the end of a shared prefix, goes through the head once.
     order = np.argsort(rows, kind="stable")
-    needed, inverse = np.unique(rows[order], return_inverse=True)
+    sorted_rows = rows[order]
+    is_first = np.append(True, sorted_rows[1:] != sorted_rows[:-1])
+    needed, inverse = sorted_rows[is_first], np.cumsum(is_first) - 1
     device = states.device
     selected, target_ids, state_indices = to_device(device, needed, targets[order], inverse)
     selected = states[selected]
@@ -67,7 +70,8 @@ def compute_logprobs(
     for start in range(0, len(needed), step):
         # Found on the host, in NumPy: asking a GPU tensor for the bounds would wait for the GPU in every chunk.
         first, last = np.searchsorted(inverse, (start, start + step))
-        logits = apply_head(net, selected[start : start + step])
+        with keep_vocabulary_padding():
+            logits = apply_head(net, selected[start : start + step])
         chunks.append(gather_logprobs(logits, state_indices[first:last] - start, target_ids[first:last], group_ids))
     return _begin_copy_to_host(torch.cat(chunks, dim=-1), order)
 

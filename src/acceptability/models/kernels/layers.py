@@ -8,8 +8,8 @@
 - On a CPU, linear layers run in oneDNN with prepacked weights (``PackedLinear``), up to twice as fast as PyTorch's own.
   PyTorch has the operators under private names, so they are tested before they are used; where they are missing or
   wrong, the layers stay as they are.
-- On a GPU in half precision, the head is padded to a round vocabulary size (``PaddedVocabularyHead``), and computes
-  logits in float32.
+- On a GPU in half precision, RMSNorm is one kernel and not six (``FusedRMSNorm``), and the head is padded to a round
+  vocabulary size (``PaddedVocabularyHead``), and computes logits in float32.
 
 ``verify.py`` compares the scores of the changed network with those of the original, and discards it if they differ.
 """
@@ -21,7 +21,8 @@ import json
 import logging
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,11 @@ _PACKING_ROWS = 1024
 _FUSIBLE_LAYERS = {"GPT2MLP": ("c_fc", "act"), "BertIntermediate": ("dense", "intermediate_act_fn")}
 """The attributes of a linear layer and of the activation that follows it, by class name."""
 
+# These normalise in float32, round to the precision of the network, and multiply by the weight. Others, as Gemma's,
+# add 1 to the weight or round at the end.
+_RMS_NORMS = ("LlamaRMSNorm", "MistralRMSNorm", "MixtralRMSNorm", "Phi3RMSNorm", "Qwen2RMSNorm", "Qwen3RMSNorm")
+"""The classes of transformers that ``FusedRMSNorm`` computes."""
+
 # Generous: they tell a wrong layout or activation, which changes the leading digits, from a different rounding.
 _TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 0.3, torch.float16: 0.05}
 """How far a packed layer may differ from a plain one, by precision."""
@@ -65,6 +71,10 @@ def optimize_layers(net: Any, folder: Path) -> None:
         keep_embedding_on_disk(net, folder)
         pack_linear_layers(net)
     elif net.device.type == "cuda" and net.dtype != torch.float32:
+        for parent in list(net.modules()):
+            for name, layer in list(parent.named_children()):
+                if type(layer).__name__ in _RMS_NORMS:
+                    setattr(parent, name, FusedRMSNorm(layer.weight, layer.variance_epsilon))
         _replace_head(net, net.get_output_embeddings())
 
 
@@ -263,6 +273,48 @@ def _replace_head(net: torch.nn.Module, head: torch.nn.Module) -> None:
                 setattr(parent, name, padded_head)
 
 
+class FusedRMSNorm(torch.nn.Module):
+    """RMSNorm of Llama and its relatives, with the same rounding.
+
+    Args:
+        weight: The factor of each dimension.
+        epsilon: What is added to the mean square.
+    """
+
+    def __init__(self, weight: torch.Tensor, epsilon: float) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(weight.detach(), requires_grad=False)
+        self.epsilon = epsilon
+
+    def forward(self, states: torch.Tensor) -> torch.Tensor:
+        """Return the normalised states."""
+        # PyTorch's kernel would multiply by the weight before it rounds.
+        return self.weight * torch.nn.functional.rms_norm(states, states.shape[-1:], None, self.epsilon)
+
+
+class _PaddingState(threading.local):
+    """Whether the head returns the padding of the vocabulary."""
+
+    # In each thread by itself, since several may score with one network at a time.
+    is_kept = False
+
+
+_padding_state = _PaddingState()
+
+
+@contextmanager
+def keep_vocabulary_padding() -> Iterator[None]:
+    """Let ``PaddedVocabularyHead`` return logits with the padding, which has no probability.
+
+    The log-softmax needs its input in one piece, and would copy logits whose padding is cut off.
+    """
+    _padding_state.is_kept = True
+    try:
+        yield
+    finally:
+        _padding_state.is_kept = False
+
+
 class PaddedVocabularyHead(torch.nn.Module):
     """A head for a GPU: the vocabulary is padded to a multiple of 64, and the logits are float32.
 
@@ -275,17 +327,21 @@ class PaddedVocabularyHead(torch.nn.Module):
         self.out_features, self.in_features = weight.shape
         padding = torch.zeros((-len(weight) % 64, self.in_features), dtype=weight.dtype, device=weight.device)
         self.weight = torch.cat([weight.detach(), padding])
-        self.bias = None if bias is None else bias.detach().float()
+        self.bias = None if bias is None else torch.cat([bias.detach().float(), padding[:, 0].float()])
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
         """Return the logits."""
         rows = states.reshape(-1, self.in_features)
         # The product accumulates in float32 anyway. Without `out_dtype`, the logits would be rounded to half precision
         # before their log-softmax is taken.
-        logits = torch.mm(rows, self.weight.t(), out_dtype=torch.float32)[:, : self.out_features]
+        logits = torch.mm(rows, self.weight.t(), out_dtype=torch.float32)
         if self.bias is not None:
             logits += self.bias
-        return logits.view(*states.shape[:-1], self.out_features)
+        if _padding_state.is_kept:
+            logits[:, self.out_features :] = -torch.inf
+        else:
+            logits = logits[:, : self.out_features]
+        return logits.view(*states.shape[:-1], logits.shape[1])
 
 
 def trim_memory() -> None:

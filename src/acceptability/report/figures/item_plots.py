@@ -122,7 +122,7 @@ def make_rating_panels(report_data: ReportData) -> Iterator[Panel]:
     ratings_by_suite: dict[str, dict[tuple[str, str, str], list[float]]] = defaultdict(lambda: defaultdict(list))
     measure_by_suite: dict[str, str] = {}
     rated = {name: _collect_rated_pairs(report_data, name) for name in report_data.suites}
-    for row in report_data.units:
+    for row in report_data.units if any(rated.values()) else ():
         pair = rated.get(row.get("suite", ""), {}).get(row.get("unit", ""))
         if pair and "correct" in row and measure_by_suite.setdefault(row["suite"], row["measure"]) == row["measure"]:
             # A tie, which may earn half a point, is not right.
@@ -141,12 +141,10 @@ def make_rating_panels(report_data: ReportData) -> Iterator[Panel]:
 
 def _collect_rated_pairs(report_data: ReportData, name: str) -> Mapping[str, tuple[float, float]]:
     suite = report_data.suites[name]
-    pairs = {
-        contrast.id: (suite.by_id[contrast.better].rating, suite.by_id[contrast.worse].rating)
-        for contrast in suite.contrasts
-    }
+    ratings = suite.ratings[suite.pairs]
     return {
-        name: (better, worse) for name, (better, worse) in pairs.items() if better is not None and worse is not None
+        suite.contrasts[row].id: (float(ratings[row, 0]), float(ratings[row, 1]))
+        for row in np.flatnonzero(~np.isnan(ratings).any(axis=1)).tolist()
     }
 
 
@@ -328,13 +326,9 @@ def _collect_gaps(report_data: ReportData) -> Mapping[tuple[str, str], Mapping[s
     rows_by_suite: dict[tuple[str, str], dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
     measure_by_suite: dict[str, str] = {}
     # One measure per suite: a standardised one if there is one, whose gaps of models and humans have the same unit.
-    order = sorted(report_data.units, key=lambda row: not _is_standardised(str(row.get("measure"))))
-    for row in order:
-        if (
-            "gap" in row
-            and "human_gap" in row
-            and measure_by_suite.setdefault(row["suite"], row["measure"]) == row["measure"]
-        ):
+    rows = [row for row in report_data.units if "human_gap" in row and "gap" in row]
+    for row in sorted(rows, key=lambda row: not _is_standardised(str(row.get("measure")))):
+        if measure_by_suite.setdefault(row["suite"], row["measure"]) == row["measure"]:
             rows_by_suite[row["suite"], row["measure"]][format_model_name(row)].append(row)
     return rows_by_suite
 

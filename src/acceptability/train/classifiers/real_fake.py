@@ -23,14 +23,17 @@ Some fakes are good sentences nevertheless ("dogs and cats" for "cats and dogs")
   words and joined again, lowercased if the model is, with ``<unk>`` for words that it does not know. The model samples
   ``<unk>`` like any other word, as in the paper.
 - All sentences have 3 to 60 words, as the model counts them; others are left out, and counted.
-- The files of a corpus are read interleaved, so that a source that fills one file does not come in one piece.
+- Of a limited number, the real sentences are drawn from the whole corpus, each with the same chance. Without a limit,
+  its files are read interleaved, so that a source that fills one file does not come in one piece.
 
-Sentences are streamed and shuffled in buffers, so that memory does not grow with the corpus. Every buffer has as many
-fakes as real sentences. A fake that equals a real sentence of its buffer is replaced.
+Sentences are streamed and shuffled in buffers, so that memory does not grow with the corpus, but only with the limit,
+if there is one. Every buffer has as many fakes as real sentences. A fake that equals a real sentence of its buffer is
+replaced.
 """
 
 from __future__ import annotations
 
+import heapq
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -184,7 +187,8 @@ def generate_real_fake_texts(
     Args:
         lm: The language model that half of the fakes are sampled from; "" if all are permuted.
         buffer: How many real sentences are shuffled together.
-        limit: The most sentences to generate, real and fake together; they are balanced even so.
+        limit: The most sentences to generate, real and fake together; they are balanced even so, and the real ones are
+            drawn from the whole corpus.
         lower: Whether all sentences are lowercased, even if the model has capitals.
         tally: Counts the sentences that are generated or left out, and why, as it happens.
     """
@@ -206,10 +210,14 @@ def _mix_real_and_fake(
 ) -> Iterator[Sentence]:
     # A stream of its own: draw_sentences is seeded with the seed alone.
     random = np.random.default_rng([source.seed, 1])
-    lines = _filter_by_length(_interleave_files(source.corpus, random), text_form, source.tally)
+    lines = (
+        _filter_by_length(_interleave_files(source.corpus, random), text_form, source.tally)
+        if limit is None
+        # Of an odd number of sentences, one more is real.
+        else iter(_sample_lines(source, limit - limit // 2, random, text_form))
+    )
     remaining, produced = limit, 0
     while raw := list(
-        # Of an odd number of sentences, one more is real.
         islice(lines, source.buffer if remaining is None else min(source.buffer, remaining - remaining // 2))
     ):
         buffer = _ShuffleBuffer(text_form, tuple(raw), random, source.tally)
@@ -229,6 +237,30 @@ def _mix_real_and_fake(
             return
     if not produced:
         raise CorpusError(f"the corpus has no sentence of {MIN_WORDS} to {MAX_WORDS} words: no fakes can be made of it")
+
+
+def _sample_lines(
+    source: RealFakeSource, count: int, random: np.random.Generator, text_form: TextNormalizer
+) -> list[str]:
+    """Return lines drawn from the whole corpus with equal chances, in random order: all usable ones if they are few."""
+    # Every line gets a random number. Those with the lowest are kept, on a heap whose first line has the highest.
+    # Only a line that would be kept is split into words, which takes far longer than reading it.
+    kept: list[tuple[float, int, str]] = []
+    for position, (line, number) in enumerate(zip(source.corpus.sentences(), _draw_numbers(random), strict=False)):
+        if len(kept) == count and number >= -kept[0][0]:
+            continue
+        if problem := _find_length_problem(text_form, line):
+            source.tally[f"real, {problem}"] += 1
+        elif len(kept) < count:
+            heapq.heappush(kept, (-number, position, line))
+        else:
+            heapq.heapreplace(kept, (-number, position, line))
+    return [line for _, _, line in sorted(kept)]
+
+
+def _draw_numbers(random: np.random.Generator) -> Iterator[float]:
+    while True:
+        yield from random.random(_LINES_AT_ONCE).tolist()
 
 
 def _interleave_files(corpus: Corpus, random: np.random.Generator) -> Iterator[str]:

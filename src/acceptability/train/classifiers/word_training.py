@@ -545,7 +545,7 @@ def _generate_data(
     job: TrainingJob,
     tally: Counter[str],
 ) -> RealFakeData:
-    """Return the first sentences, real and fake, that are generated from a corpus."""
+    """Return sentences, real and fake, that are generated from a corpus; 0 means as many as it yields."""
     # Imported here, since that module's recipe imports this one.
     from acceptability.train.classifiers.real_fake import generate_real_fake_texts
 
