@@ -57,10 +57,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def write_contents() -> None:
-    """Write the contents of all suites of the package's catalog, which have to be on this machine."""
+    """Write the contents of all suites of the package's catalog but the Hub's; they have to be on this machine."""
     from acceptability import suites
 
-    entries = [entry for entry in suites.load_catalog() if not suites.catalog.is_plugin_suite(entry)]
+    # The sentences of a data set of the Hub may be under terms that forbid to print any.
+    entries = [
+        entry for entry in suites.load_catalog() if not entry.in_tables and not suites.catalog.is_plugin_suite(entry)
+    ]
     contents = {entry.id: asdict(suites.summarise_contents(suites.load_suite(entry.id))) for entry in entries}
     lines = (f" {json.dumps(name)}: {json.dumps(row, ensure_ascii=False)}" for name, row in contents.items())
     path = Path(suites.__file__).with_name("contents.json")

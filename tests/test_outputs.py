@@ -13,7 +13,7 @@ from acceptability.api.vocabulary_coverage import UnknownWordCounter, mark_unkno
 from acceptability.errors import ScoreError
 from acceptability.models import load_model
 from acceptability.outputs import IndexedOutputs, TextView, TokenColumns, index_outputs, make_columns
-from acceptability.reductions import LP, SLOR, MeanLP, PenLP, reduce_outputs
+from acceptability.reductions import LP, SLOR, MeanLP, PenLP, SllnLP, reduce_outputs
 from acceptability.store.database import decode_rows, encode_block
 from acceptability.types import LabelScores, ModelOutput, Sentence, Suite, TokenScores
 
@@ -82,7 +82,7 @@ def test_sums_over_columns_equal_those_over_objects_to_the_last_bit(counts: list
         # Of very different sizes, so that a sum in another order has other digits.
         logprobs = -(10.0 ** rng.uniform(-12, 12, count)).astype(np.float32)
         outputs.append(TokenScores("x", ("x",) * count, ((0, 1),) * count, logprobs))
-    for reduction in (LP(), MeanLP(), PenLP()):
+    for reduction in (LP(), MeanLP(), PenLP(), SllnLP(0.3)):
         expected = [reduction(output) for output in outputs]
         assert reduce_outputs(reduction, make_columns(outputs)).tolist() == expected
 

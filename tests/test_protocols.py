@@ -57,12 +57,13 @@ def test_every_optional_attribute_of_a_model_has_its_default() -> None:
         pass
 
     completed, inheriting = complete_model(Plain()), Inheriting()
-    for name in set(list_declared(Model)) - {"signature", "encode", "run", "begin", "as_lenient"}:
+    for name in set(list_declared(Model)) - {"signature", "encode", "run", "begin", "as_lenient", "as_predictor"}:
         assert getattr(completed, name) == getattr(inheriting, name), name
     assert completed.display_name == completed.signature == "plain"
     # Defaults that are methods call the object's own ones.
     assert completed.begin(["ab"])() == completed.run(["ab"]) == [2]
     assert completed.as_lenient() is completed
+    assert completed.as_predictor(5) is inheriting.as_predictor(5) is None
 
 
 def test_what_a_model_has_itself_is_kept() -> None:

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from acceptability import registry
-from acceptability.errors import ScoreError, SuiteError
+from acceptability.errors import ScoreError, SpecError, SuiteError
 from acceptability.reductions import load_unigrams, sum_logprobs_by_word
 from acceptability.types import LabelScores, TokenScores
 
@@ -37,6 +37,28 @@ def test_reductions_of_log_probabilities_alone(logprobs: list[float]) -> None:
     assert registry.make("reduction", "mean_lp")(output) == pytest.approx(total / n, rel=1e-5)
     assert registry.make("reduction", "pen_lp")(output) == pytest.approx(total / ((5 + n) / 6) ** 0.8, rel=1e-5)
     assert registry.make("reduction", "exp(mean_lp)")(output) == pytest.approx(math.exp(total / n), rel=1e-5)
+
+
+@given(LOGPROBS)
+def test_slln_lp_lies_between_lp_and_mean_lp(logprobs: list[float]) -> None:
+    output = make_token_scores(logprobs)
+    at = {alpha: registry.make("reduction", f"slln_lp(alpha={alpha})")(output) for alpha in (0, 0.4, 1)}
+    assert at[0] == registry.make("reduction", "lp")(output)
+    assert at[1] == pytest.approx(registry.make("reduction", "mean_lp")(output), rel=1e-12)
+    assert at[0] <= at[0.4] <= at[1] + 1e-12
+
+
+def test_slln_lp_by_hand() -> None:
+    # Four tokens, whose square root is 2: -12 / 2.
+    assert registry.make("reduction", "slln_lp(alpha=0.5)")(make_token_scores([-1.0, -2.0, -3.0, -6.0])) == -6.0
+
+
+def test_the_alpha_of_slln_lp_is_given() -> None:
+    with pytest.raises(SpecError, match="missing a required argument: 'alpha'"):
+        registry.make("reduction", "slln_lp")
+    for alpha in ("1.5", "-0.1", "True", "'x'"):
+        with pytest.raises(ScoreError, match=r"expected a number from 0 \(as lp\) to 1 \(as mean_lp\)"):
+            registry.make("reduction", f"slln_lp(alpha={alpha})")
 
 
 def test_reductions_with_unigrams(table: str) -> None:

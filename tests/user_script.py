@@ -45,8 +45,19 @@ def use_scores(suite: ac.Suite) -> None:
     output: ac.TokenScores | ac.LabelScores = judged[0].output
     rows: ac.Table = ac.tokens("Cats sleep.", "trigram")
     ac.words(["Cats sleep."], model, context=["Look!"]).to_frame()
+    completions: ac.Completions = ac.complete("The keys to the cabinet", "trigram", candidates=["are", "is"], top=3)
+    annotated: ac.AnnotatedWords = ac.annotate(Path("words.tok"), model, entropy=True, spillover=1)
+    print(completions.masses["new word"], annotated.notes, isinstance(output, ac.TokenPredictions))
     print(total, best, output, rows, ac.region_scores(suite, model))
-    for reduction in (ac.lp(), ac.mean_lp(), ac.pen_lp(), ac.exp(ac.lp()), ac.log_odds(), ac.p_acceptable()):
+    for reduction in (
+        ac.lp(),
+        ac.mean_lp(),
+        ac.pen_lp(),
+        ac.slln_lp(0.5),
+        ac.exp(ac.lp()),
+        ac.log_odds(),
+        ac.p_acceptable(),
+    ):
         print(reduction.signature)
     for by_unigrams in (ac.norm_lp_sub, ac.norm_lp_div, ac.word_lp_min, ac.word_lp_mean, ac.morcela):
         ac.score(suite, "trigram", by_unigrams(unigrams="wordfreq:en"))
@@ -85,7 +96,8 @@ def use_the_rest(suite: ac.Suite, folder: Path) -> None:
     for cell in ac.study("adc", table="Table 1"):
         print(cell)
     print(ac.run_study(folder / "study.toml").best())
-    print(ac.link(suite, "trigram", "wordfreq:en", by="item")["trigram"].reduction)
+    print(ac.link(suite, "trigram", "wordfreq:en", by="item")["trigram"].reduction.beta)
+    print(ac.link(suite, "trigram", fit="slln_lp")["trigram"].reduction.alpha)
     print(ac.ratings(folder / "responses.csv", "likert", columns={"participant": "id"})["ratings"].to_frame())
     again: list[ac.Reproduction] = ac.reproduce(ac.evaluate(suite, "trigram")[0].signature)
     print(again, ac.equivalence, ac.power, ac.regress)

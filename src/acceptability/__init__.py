@@ -65,6 +65,11 @@ _MODULE_OF = {
     "Judgements": "api.scoring",
     "Table": "display",
     "tokens": "api.interface.token_tables",
+    "annotate": "api.psycholinguistics.annotation",
+    "complete": "api.psycholinguistics.cloze",
+    "AnnotatedWords": "api.psycholinguistics.annotation",
+    "Completions": "api.psycholinguistics.cloze",
+    "TokenPredictions": "types",
     "words": "api.interface.token_tables",
     "list_suites": "api.interface.listings",
     "list_models": "api.interface.listings",
@@ -84,6 +89,7 @@ _REDUCTION_CLASSES = {
     "lp": "LP",
     "mean_lp": "MeanLP",
     "pen_lp": "PenLP",
+    "slln_lp": "SllnLP",
     "slor": "SLOR",
     "norm_lp_sub": "NormLPSub",
     "norm_lp_div": "NormLPDiv",
@@ -106,6 +112,8 @@ if TYPE_CHECKING:
     from acceptability.api.interface.results import Results
     from acceptability.api.interface.token_tables import tokens, words
     from acceptability.api.linking import link
+    from acceptability.api.psycholinguistics.annotation import AnnotatedWords, annotate
+    from acceptability.api.psycholinguistics.cloze import Completions, complete
     from acceptability.api.rating_tables import ratings
     from acceptability.api.reproduction import Reproduction, reproduce
     from acceptability.api.scoring import Judgement, Judgements, judge, region_scores, score
@@ -140,6 +148,7 @@ if TYPE_CHECKING:
     from acceptability.reductions import PAcceptable as p_acceptable
     from acceptability.reductions import PenLP as pen_lp
     from acceptability.reductions import SignedConfidence as signed_confidence
+    from acceptability.reductions import SllnLP as slln_lp
     from acceptability.reductions import WordLPMean as word_lp_mean
     from acceptability.reductions import WordLPMeanQ1 as word_lp_mean_q1
     from acceptability.reductions import WordLPMeanQ2 as word_lp_mean_q2
@@ -148,7 +157,18 @@ if TYPE_CHECKING:
     from acceptability.stats.mixed import regress
     from acceptability.suites import load_suite
     from acceptability.train.recipe import train_from_options as train
-    from acceptability.types import Contrast, LabelScores, Query, Result, Scores, Sentence, Suite, TokenScores, Units
+    from acceptability.types import (
+        Contrast,
+        LabelScores,
+        Query,
+        Result,
+        Scores,
+        Sentence,
+        Suite,
+        TokenPredictions,
+        TokenScores,
+        Units,
+    )
 
 __all__ = [
     "ADC",
@@ -159,9 +179,11 @@ __all__ = [
     "AbsolutePair",
     "AcceptabilityError",
     "Accuracy",
+    "AnnotatedWords",
     "Bootstrap",
     "Comparison",
     "Comparisons",
+    "Completions",
     "Contrast",
     "Correlations",
     "DeltaCorrelation",
@@ -184,11 +206,14 @@ __all__ = [
     "Spearman",
     "Suite",
     "Table",
+    "TokenPredictions",
     "TokenScores",
     "Units",
     "UnpairedAUC",
     "adc_curve",
+    "annotate",
     "compare",
+    "complete",
     "correlate",
     "equivalence",
     "evaluate",
@@ -220,6 +245,7 @@ __all__ = [
     "run_study",
     "score",
     "signed_confidence",
+    "slln_lp",
     "slor",
     "study",
     "tokens",

@@ -15,6 +15,42 @@ from numpy.typing import NDArray
 from acceptability.types import Floats, ModelOutput, Query, Scores, Suite, Units
 
 
+class NextTokenModel(Protocol):
+    """The distributions of a model over the token that follows a text."""
+
+    @property
+    def token_texts(self) -> Sequence[str]:
+        """Each token of the vocabulary as it would stand in a text, with a space before it; empty for a special one."""
+        ...
+
+    @property
+    def tokens_are_words(self) -> bool:
+        """Whether each token is a whole word, so that spaces are not part of tokens."""
+        ...
+
+    @property
+    def fills_mask(self) -> bool:
+        """Whether it predicts the token at a mask within the text, and not the one after it."""
+        ...
+
+    @property
+    def end_ids(self) -> frozenset[int]:
+        """The tokens that end a text."""
+        ...
+
+    def encode_prefix(self, text: str) -> list[int]:
+        """Return the tokens of the beginning of a text, with those that the model puts before it."""
+        ...
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the text of tokens, without spaces around it."""
+        ...
+
+    def next_logprobs(self, prefixes: Sequence[Sequence[int]]) -> NDArray[np.float32]:
+        """Return the log-probability of every token after each prefix, (prefixes, tokens)."""
+        ...
+
+
 class EncodedQuery(Protocol):
     """A tokenized query; its ``size`` lets the plan estimate the work."""
 
@@ -111,6 +147,21 @@ class Model(Protocol):
     def as_lenient(self) -> Model:
         """Return a variant that also scores texts in which every word is unknown; by default the model itself."""
         return self
+
+    def as_predictor(self, top: int) -> Model | None:
+        """Return a variant whose outputs are ``TokenPredictions``: also entropies, ranks and alternatives.
+
+        By default None: the model has no distribution over the next token.
+
+        Args:
+            top: How many alternatives each token gets, at least.
+        """
+        return None
+
+    @property
+    def next_tokens(self) -> NextTokenModel | None:
+        """The distribution over all tokens after a text, for completions; None if the model has none."""
+        return None
 
 
 class _Completed:

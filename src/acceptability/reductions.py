@@ -2,8 +2,8 @@
 
 Every reduction takes a model's output and returns a number where higher means more
 acceptable; logs are natural. Names and formulas follow Lau, Clark and Lappin (2017),
-Pauls and Klein (2012) for SLOR, Lau et al. (2020) for pen_lp, Tjuatja et al. (2025) for
-MORCELA, and Vázquez Martínez (2021) for signed confidence. A reduction is a value:
+Pauls and Klein (2012) for SLOR, Lau et al. (2020) for pen_lp, Liu et al. (2024) for slln_lp, Tjuatja
+et al. (2025) for MORCELA, and Vázquez Martínez (2021) for signed confidence. A reduction is a value:
 its ``repr`` is the spec that creates it again. A new one is a class here, with
 ``repr=False`` and its name in the registry as a class attribute without annotation, a name in
 ``registry.py``, and a case in ``tests/test_reductions.py``.
@@ -115,6 +115,34 @@ class PenLP(NamedReduction):
 
 def _length_penalty(length: int) -> float:
     return float(((5 + length) / 6) ** 0.8)
+
+
+@dataclass(frozen=True, repr=False)
+class SllnLP(NamedReduction):
+    """SLLN-LP, the log-probability divided by n ^ alpha: a sub-linear normalisation for length (Liu et al. 2024).
+
+    Args:
+        alpha: The exponent of the number of tokens, between 0 (the same as ``lp``) and 1 (``mean_lp``);
+            `acceptability link --fit slln_lp` fits it to ratings.
+
+    >>> output = TokenScores("a b", ("a", "b"), ((0, 1), (2, 3)), np.array([-1, -3], dtype=np.float32))
+    >>> round(SllnLP(alpha=0.5)(output), 6)
+    -2.828427
+    """
+
+    name = "slln_lp"
+    # Without a default: which exponent is right is what the paper asks, and any would be taken for the paper's.
+    alpha: float
+
+    def __post_init__(self) -> None:
+        alpha = self.alpha
+        # bool is a subclass of int; the comparison is also False for NaN.
+        if isinstance(alpha, bool) or not isinstance(alpha, (int, float)) or not 0 <= alpha <= 1:
+            raise ScoreError(f"slln_lp: alpha is {alpha!r}; expected a number from 0 (as lp) to 1 (as mean_lp)")
+
+    def __call__(self, output: ModelOutput) -> float:
+        logprobs = _require_tokens(output, self).logprobs
+        return float(logprobs.sum(dtype=np.float64) / len(logprobs) ** self.alpha)
 
 
 @dataclass(frozen=True, repr=False)
@@ -404,15 +432,19 @@ def reduce_outputs(reduction: Reduction, outputs: Sequence[ModelOutput]) -> Floa
     [-4.0, -4.0]
     """
     # By the class itself: one that inherits from it may compute something else.
-    if not isinstance(outputs, TokenColumns) or type(reduction) not in (LP, MeanLP, PenLP):
+    if not isinstance(outputs, TokenColumns) or type(reduction) not in (LP, MeanLP, PenLP, SllnLP):
         return np.array([reduction(output) for output in outputs], np.float64)
     sums, counts = _sum_by_query(outputs), outputs.counts.astype(np.float64)
     if isinstance(reduction, MeanLP):
         return sums / counts
-    if isinstance(reduction, PenLP):
+    if isinstance(reduction, (PenLP, SllnLP)):
         # Python's power for each length, which NumPy's differs from in the last digit.
         lengths, inverse = np.unique(outputs.counts, return_inverse=True)
-        penalties: Floats = np.array([_length_penalty(length) for length in lengths.tolist()])[inverse]
+        powers = [
+            length**reduction.alpha if isinstance(reduction, SllnLP) else _length_penalty(length)
+            for length in lengths.tolist()
+        ]
+        penalties: Floats = np.array(powers)[inverse]
         return sums / penalties
     return sums
 

@@ -843,6 +843,41 @@ class TokenScores:
         )
 
 
+def _make_empty_floats() -> NDArray[np.float32]:
+    return np.zeros(0, np.float32)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class TokenPredictions(TokenScores):
+    """Token scores with what the model predicted at each scored token: the distribution over the next token.
+
+    Args:
+        entropies: The entropy of the distribution before each token, in nats; nan where the model does not give it.
+        entropies_after: The entropy of the distribution after each token, in nats; nan where there is none.
+        ranks: How many tokens are more probable than the one in the text, plus 1; 0 where it is unknown.
+        cumulative: The probability of all these tokens, and of the one in the text; nan where it is unknown.
+        top_tokens: The most probable tokens, the best first, as they would stand in the text, with a space before them.
+        top_logprobs: Their log-probabilities in nats, a row for each token; -inf fills rows with fewer alternatives.
+    """
+
+    entropies: NDArray[np.float32] = field(default_factory=_make_empty_floats)
+    entropies_after: NDArray[np.float32] = field(default_factory=_make_empty_floats)
+    ranks: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    cumulative: NDArray[np.float32] = field(default_factory=_make_empty_floats)
+    top_tokens: tuple[tuple[str, ...], ...] = ()
+    top_logprobs: NDArray[np.float32] = field(default_factory=_make_empty_floats)
+
+    def __post_init__(self) -> None:
+        # By name: a class with slots is made anew by the decorator, and super() would refer to the one before.
+        TokenScores.__post_init__(self)
+        columns = self.entropies, self.entropies_after, self.ranks, self.cumulative, self.top_tokens, self.top_logprobs
+        if {len(column) for column in columns} != {len(self.tokens)}:
+            raise ScoreError(f"{shorten(self.text)!r}: tokens and predictions differ in number")
+
+    def __repr__(self) -> str:
+        return f"TokenPredictions({shorten(self.text)!r}, {len(self.tokens)} tokens)"
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelScores:
     """A classifier's output for one query: the logits of (unacceptable, acceptable)."""

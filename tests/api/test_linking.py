@@ -1,4 +1,4 @@
-"""MORCELA's constants: recovered where they are known, and as good as a general optimiser's where they are not."""
+"""The constants of MORCELA and SLLN-LP: recovered where they are known, and no others are better where they are not."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from scipy.optimize import minimize
 
 from acceptability import LabelScores, Sentence, Suite, TokenScores
-from acceptability.api.linking import fit_beta_gamma, fit_morcela
-from acceptability.errors import MeasureError, ScoreError, Undefined
+from acceptability.api.linking import fit_alpha, fit_beta_gamma, fit_morcela, fit_slln_lp, link
+from acceptability.errors import MeasureError, ScoreError, SpecError, Undefined
 from acceptability.measures.correlation import pearson
 from acceptability.specs import parse_signature
 from acceptability.suites.tables import write_jsonl
@@ -185,3 +185,82 @@ def test_impossible_folds_are_refused_before_a_model_runs(
     assert done.returncode == 1
     assert message in done.stderr
     assert not (own_home / "scores.sqlite").exists()
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.137, 0.5, 0.991, 1.0])
+def test_a_known_alpha_is_recovered(alpha: float) -> None:
+    model, _, units = make_sums()
+    assert fit_alpha(3 * model / units**alpha - 1, model, units) == pytest.approx(alpha, abs=1e-6)
+
+
+def test_no_other_alpha_correlates_better() -> None:
+    model, _, units = make_sums()
+    ratings = model / units**0.6 + 3 * np.random.default_rng(1).normal(size=60)
+    fitted = pearson(model / units ** fit_alpha(ratings, model, units), ratings)
+    assert fitted >= max(pearson(model / units**alpha, ratings) for alpha in np.linspace(0, 1, 5001)) - 1e-12
+
+
+def test_an_alpha_is_undetermined_by_equal_lengths_and_by_ratings_that_fall() -> None:
+    model, _, units = make_sums()
+    with pytest.raises(Undefined, match="same number of tokens"):
+        fit_alpha(model, model, np.full(60, 5.0))
+    with pytest.raises(Undefined, match="do not rise"):
+        fit_alpha(-model / np.sqrt(units), model, units)
+
+
+def make_sublinear_suite(alpha: float) -> tuple[Suite, dict[str, TokenScores]]:
+    suite, outputs = make_suite()
+    generator = np.random.default_rng(5)
+    sentences = []
+    for sentence in suite.sentences:
+        logprobs = outputs[sentence.id].logprobs
+        rating = float(logprobs.sum() / len(logprobs) ** alpha) + 0.5 * generator.normal()
+        sentences.append(Sentence(sentence.id, sentence.text, rating=rating, tags=sentence.tags))
+    return Suite("m", tuple(sentences)), outputs
+
+
+def test_a_fold_is_scored_with_the_alpha_of_the_others() -> None:
+    """Repeats the computation step by step for two folds of items."""
+    suite, outputs = make_sublinear_suite(0.5)
+    fit = fit_slln_lp(suite, outputs, group="item", folds=2, seed=0)
+    items = sorted({sentence.tags["item"] for sentence in suite.sentences})
+    shuffled = np.random.default_rng(0).permutation(items)
+    ratings = np.array([sentence.rating for sentence in suite.sentences])
+    sums, lengths = (
+        np.array([float(count(outputs[sentence.id].logprobs)) for sentence in suite.sentences])
+        for count in (np.sum, len)
+    )
+    for number in (0, 1):
+        inside = np.array([sentence.tags["item"] in shuffled[number::2] for sentence in suite.sentences])
+        alpha = fit_alpha(ratings[~inside], sums[~inside], lengths[~inside])
+        scores = (sums / lengths**alpha, sums / lengths, sums)
+        expected = [pearson(values[inside], ratings[inside]) for values in scores]
+        assert [fit.by_fold[name][number] for name in ("slln_lp", "mean_lp", "lp")] == pytest.approx(expected, abs=1e-6)
+    assert fit.reduction.alpha == pytest.approx(fit_alpha(ratings, sums, lengths), abs=1e-6)
+    assert fit.difference.value == pytest.approx(fit.correlations["slln_lp"] - fit.correlations["mean_lp"], abs=1e-9)
+    assert fit.difference.low < fit.difference.value < fit.difference.high
+    assert parse_signature(fit.signature)["measure"] == "fit_slln_lp(group='item', folds=2, seed=0)"
+
+
+def test_the_fitted_alpha_is_near_the_true_one_and_its_ends_are_said() -> None:
+    suite, outputs = make_sublinear_suite(0.5)
+    assert fit_slln_lp(suite, outputs, folds=4).reduction.alpha == pytest.approx(0.5, abs=0.15)
+    whole, outputs = make_sublinear_suite(0.0)
+    at_zero = Suite(
+        "m",
+        tuple(
+            Sentence(one.id, one.text, rating=float(outputs[one.id].logprobs.sum()), tags=one.tags)
+            for one in whole.sentences
+        ),
+    )
+    assert "alpha lies at the end of its range" in fit_slln_lp(at_zero, outputs, folds=4).notes[0]
+
+
+def test_what_is_fitted_and_the_unigrams_have_to_fit_together(unigrams: str) -> None:
+    suite, _ = make_suite()
+    with pytest.raises(SpecError, match="MORCELA needs a table of unigrams"):
+        link(suite, "uniform")
+    with pytest.raises(SpecError, match="slln_lp has no unigram table"):
+        link(suite, "uniform", unigrams, fit="slln_lp")
+    with pytest.raises(MeasureError, match="expected 'morcela', 'slln_lp'"):
+        link(suite, "uniform", fit="slln")

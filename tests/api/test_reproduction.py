@@ -509,6 +509,19 @@ def test_a_comparison_of_the_version_before_is_equal() -> None:
     assert reproduce(signature, expected=numbers)[0].status == "equal"
 
 
+def test_a_fit_of_slln_lp_is_equal(run: Run, tmp_path: Path) -> None:
+    sentences = [sentence.text for sentence in load_suite("starter").sentences[:40]]
+    lines = [
+        json.dumps({"text": one.text, "rating": one.score / len(one.text.split()) ** 0.5 + number % 3})
+        for number, one in enumerate(judge(sentences, model="trigram"))
+    ]
+    (tmp_path / "rated.jsonl").write_text("\n".join(lines))
+    fields = list_fields(run, "link", "rated.jsonl", "-m", "trigram", "--fit", "slln_lp", "--folds", "2")
+    assert fields["measure"] == "fit_slln_lp(group='', folds=2, seed=0)"
+    (row,) = json.loads(run("reproduce", "latest", "--json").stdout)
+    assert row["status"] == "equal"
+
+
 def test_a_fit_of_morcela_is_equal(run: Run, tmp_path: Path) -> None:
     # Ratings that rise with log-probability per word, by which MORCELA is determined.
     sentences = [sentence.text for sentence in load_suite("starter").sentences[:40]]
@@ -713,6 +726,7 @@ def test_an_expected_number_that_nothing_is_compared_with_is_no_agreement() -> N
         "PBC()|suite:{s}|model:{u}.lp() minus uniform(vocabulary=8).lp()|ci:none|test:none|{v}",
         "correlate(of='scores', kind='pearson')|suite:{s}|models:{u}.lp() and uniform(vocabulary=8).lp()|{v}",
         "fit_morcela(folds=2)|suite:{s}|model:{u}|reduction:morcela(unigrams='wordfreq:en', beta=1, gamma=1)|{v}",
+        "fit_slln_lp(folds=2)|suite:{s}|model:{u}|reduction:slln_lp(alpha=0.5)|{v}",
         "contrasts|suite:starter+targets(left)#0|model:{u}.lp()#target|multi_token:False|cutoffs:0,0,0,0|ci:none|{v}",
         "calibration(temperature)|suite:{s}|fit:folds|model:{u}.log_odds()|bins:5|{v}",
         "score|suite:{s}|model:{u}.lp()|{v}",

@@ -52,7 +52,18 @@ def test_suites_are_listed_with_their_counts(run: Run) -> None:
     for entry in load_catalog():
         assert (rows[entry.id]["sentences"], rows[entry.id]["contrasts"]) == (entry.sentences, entry.contrasts)
     table = run("suites").stdout
-    assert all(entry.id in table for entry in load_catalog())
+    assert all(entry.id in table for entry in load_catalog() if entry.folder != "multiblimp")
+    # One row for a suite of a hundred languages.
+    assert "multiblimp/…" in table
+    assert "multiblimp/deu" not in table
+
+
+def test_the_suites_of_a_language_are_listed(run: Run) -> None:
+    names = [row["id"] for row in json.loads(run("suites", "--language", "de", "--json").stdout)]
+    assert names == ["lau2017_smog/dewiki", "clams/de", "multiblimp/deu"]
+    assert "multiblimp/deu" in run("suites", "--language", "deu").stdout
+    fails(run, "There are suites in: ab, ", "suites", "--language", "xx")
+    fails(run, "suites show is given a name", "suites", "--language", "de", "show", "blimp")
 
 
 def test_a_suite_is_shown_exported_and_verified(run: Run, tmp_path: Path) -> None:
@@ -314,7 +325,7 @@ def test_examples_in_notation_are_paired_checked_and_written_back(run: Run, tmp_
     kinds = [each["kind"] for each in json.loads(run("suites", "check", "pairs.jsonl", "--json").stdout)]
     assert "too few items" in kinds
     assert json.loads(run("evaluate", "ex.txt", "-m", "uniform", "-M", "PairAccuracy", "--json").stdout)[0]["n"] == 1
-    (tmp_path / "bad.txt").write_text("He [has left.\n")
+    (tmp_path / "bad.txt").write_text("He [has/*have left.\n")
     fails(run, "line 1, column 4: '[' is not closed", "suites", "show", "bad.txt")
     fails(run, "between 0.5 and 1", "suites", "check", "starter", "--effect", "2")
     fails(run, "marks are for a .txt file", "suites", "show", "items.csv", "--marks", "?=1")

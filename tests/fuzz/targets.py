@@ -37,7 +37,8 @@ from acceptability.specs import parse_model_spec
 from acceptability.specs import parse_signature as parse_signature
 from acceptability.store.scorefile import read_scores
 from acceptability.suites import load_suite
-from acceptability.suites.notation import read_marks, write_notation
+from acceptability.suites.brackets import read_marks
+from acceptability.suites.notation import write_notation
 from acceptability.suites.tables import write_jsonl
 from acceptability.text.io import format_csv
 from acceptability.train.corpus import open_corpus

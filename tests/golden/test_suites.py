@@ -16,7 +16,7 @@ GOLDEN = json.loads(Path(__file__).with_name("sentences.json").read_text(encodin
 
 
 def test_every_published_suite_has_golden_sentences() -> None:
-    assert set(GOLDEN) == {entry.id for entry in load_catalog() if entry.folder}
+    assert set(GOLDEN) == {entry.id for entry in load_catalog() if entry.folder and not entry.in_tables}
 
 
 # The largest two, of 340,000 contrasts each, have their counts checked in the contracts.
@@ -158,7 +158,16 @@ def test_niu_and_penns_orders() -> None:
 
 @pytest.mark.parametrize(
     ("name", "language", "identical"),
-    [("jblimp", "ja", 0), ("rublimp", "ru", 0), ("turblimp", "tr", 30), ("climp", "zh", None), ("sling", "zh", 24)],
+    [
+        ("jblimp", "ja", 0),
+        ("rublimp", "ru", 0),
+        ("turblimp", "tr", 30),
+        ("climp", "zh", None),
+        ("sling", "zh", 24),
+        ("zhoblimp", "zh", 0),
+        ("blimp_nl", "nl", 10),
+        ("clams/de", "de", 0),
+    ],
 )
 def test_pairs_of_other_languages(name: str, language: str, identical: int | None) -> None:
     suite = load_suite(name)
@@ -173,3 +182,45 @@ def test_labelled_sentences_of_other_languages() -> None:
     assert Counter(sentence.tags["split"] for sentence in itacola.sentences) == {"train": 7801, "dev": 946, "test": 975}
     assert sum("Simple" in sentence.tags for sentence in itacola.sentences) == 2088
     assert {sentence.tags["language"] for sentence in load_suite("rucola").sentences} == {"ru"}
+
+
+def test_zhoblimp_has_peoples_accuracy_in_every_paradigm() -> None:
+    suite = load_suite("zhoblimp")
+    assert set(Counter(contrast.tags["paradigm"] for contrast in suite.contrasts).values()) == {300}
+    people = {contrast.tags["paradigm"]: contrast.tags for contrast in suite.contrasts}
+    assert len(people) == 118
+    assert people["question_particle_nandao"]["human_accuracy"] == "0.9285714285714286"
+    for tags in people.values():
+        share = int(tags["human_correct"]) / int(tags["human_judgements"])
+        assert float(tags["human_accuracy"]) == pytest.approx(share)
+    assert len({contrast.tags["phenomenon"] for contrast in suite.contrasts}) == 15
+
+
+def test_blimp_nl_is_whole_despite_its_quotation_marks_and_spaces() -> None:
+    suite = load_suite("blimp_nl")
+    assert set(Counter(contrast.tags["paradigm"] for contrast in suite.contrasts).values()) == {100}
+    assert len({contrast.tags["paradigm"] for contrast in suite.contrasts}) == 84
+    assert len({contrast.tags["phenomenon"] for contrast in suite.contrasts}) == 22
+    good, bad = (suite[f"anaphor_agreement/number/65/{member}"] for member in ("good", "bad"))
+    assert good.text == "Ik leer een nieuwe vaardigheid voor mezelf, gewoon uit nieuwsgierigheid."
+    assert (good.tags["cue_words"], bad.tags["cue_words"]) == ("Ik", "Wij")
+    assert all(sentence.text == sentence.text.strip() for sentence in suite.sentences)
+
+
+def test_clams_has_a_line_for_each_sentence_of_five_languages() -> None:
+    lines = {"de": 95_640, "en": 314_692, "fr": 98_720, "he": 81_640, "ru": 80_240}
+    for language, count in lines.items():
+        suite = load_suite(f"clams/{language}")
+        assert len(suite.sentences) == count == 2 * len(suite.contrasts)
+        assert {sentence.tags["language"] for sentence in suite.sentences[::1000]} == {language}
+
+
+def test_hucola_and_jcola() -> None:
+    labels = {name: Counter(load_suite(name).labels.tolist()) for name in ("hucola/train", "hucola/dev", "hucola/test")}
+    assert labels["hucola/train"] == {1: 5702, 0: 1572}
+    assert labels["hucola/dev"] == {1: 714, 0: 196}
+    assert labels["hucola/test"] == {-1: 910}
+    jcola = load_suite("jcola/train")
+    assert Counter(sentence.label for sentence in jcola.sentences) == {1: 5769, 0: 1150}
+    assert Counter(sentence.label for sentence in jcola.sentences if sentence.tags["mark"]) == {0: 1150}
+    assert sum("original" in sentence.tags for sentence in jcola.sentences) == 550

@@ -107,6 +107,21 @@ def test_the_human_line_is_the_share_of_ratings_in_order(figures: dict[str, Vega
     assert {row["human"] for row in rows} == {1.0}
 
 
+def test_people_are_drawn_with_their_published_accuracy(tmp_path: Path) -> None:
+    """The tag that ZhoBLiMP's pairs have comes before ratings."""
+    judged = suite()
+    contrasts = tuple(
+        replace(contrast, tags={**contrast.tags, "human_accuracy": f"0.{5 + number % 2}"})
+        for number, contrast in enumerate(judged.contrasts)
+    )
+    material = load_report_data(everything(tmp_path / "runs"))
+    with_people = replace(judged, contrasts=contrasts, derived_tags=("human_accuracy",))
+    drawn = {one.name: one for one in draw_figures(attach_suites(material, [with_people]))}
+    people = {row["group"]: round(row["human"], 9) for row in drawn["by-group"].rows}
+    assert {people[name] for name in ("p1", "p3")} == {0.6}
+    assert people["p2"] == 0.5
+
+
 def test_bars_have_deviations_and_the_line_of_every_sentence(figures: dict[str, VegaFigure]) -> None:
     row = figures["features"].rows[0]
     assert (row["feature"], row["mean"], row["sd"], row["whole"]) == ("Simple", 0.4, 0.05, 0.4)

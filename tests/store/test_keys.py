@@ -41,10 +41,10 @@ CHANGING = {
     "aggregate-markov": ["bos=None", "eos=True", *UNKNOWN],
     "recurrent": ["eos=True", *UNKNOWN],
     "causal": [
-        *("bos=None", "bos='.'", "eos=True", "preset='minicons'", "preset='lm-eval'", "spaces='trailing'"),
+        *("bos=None", "bos='.'", "eos=True", "preset='minicons'", "preset='lm-eval'", "spaces='trailing'", "stride=8"),
         *("dtype='float16'", "dtype='bfloat16'", "trust_remote_code=True"),
     ],
-    "masked": ["variant='word_l2r'", "dtype='float16'", "dtype='bfloat16'", "trust_remote_code=True"],
+    "masked": ["variant='word_l2r'", "stride=8", "dtype='float16'", "dtype='bfloat16'", "trust_remote_code=True"],
     "seq2seq": ["variant='pll'", "eos=True", "dtype='float16'", "dtype='bfloat16'", "trust_remote_code=True"],
     "classifier": ["acceptable=0", "dtype='float16'", "dtype='bfloat16'", "trust_remote_code=True"],
     "remote": ["bos=None", "bos='x'", "version='2'"],
@@ -65,6 +65,8 @@ NEUTRAL = {
 }
 # Tested by themselves below, since a single model cannot show them.
 SHOWN_BELOW = {kind: {"adapter"} for kind in TRANSFORMERS} | {"recurrent": {"improper"}}
+# A window needs a stride beside it.
+SHOWN_BELOW["causal"] = SHOWN_BELOW["masked"] = {"adapter", "window"}
 
 
 def make_key(model: Model) -> str:
@@ -128,6 +130,13 @@ def test_every_option_is_classified(kind: str) -> None:
     options = [name for name in signature(registry.find("model", kind)).parameters if name != "location"]
     named = {text.partition("=")[0] for text in (*CHANGING[kind], *NEUTRAL.get(kind, ()))}
     assert named | SHOWN_BELOW.get(kind, set()) == set(options)
+
+
+@pytest.mark.parametrize("kind", ["causal", "masked"])
+def test_the_window_is_in_the_key(kind: str, make_spec) -> None:
+    spec = make_spec(kind)
+    keys = [make_key(load_model(f"{spec}(stride=8{window})")) for window in ("", ", window=32", ", window=24")]
+    assert len(set(keys)) == 3
 
 
 @pytest.mark.parametrize("kind", sorted(CHANGING))

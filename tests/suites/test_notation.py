@@ -11,13 +11,15 @@ from hypothesis import strategies as st
 
 from acceptability.errors import SuiteError
 from acceptability.suites import build_pair_suite, load_suite, make_pair
-from acceptability.suites.notation import expand_example, read_marks, write_notation
+from acceptability.suites.brackets import expand_example, read_marks
+from acceptability.suites.notation import write_notation
 
 
-def read(tmp_path: Path, text: str, **options):
+def read(tmp_path: Path, text: str, marks="=1"):
+    """The suite of a file that is said to be in notation, as some of these examples have no mark."""
     path = tmp_path / "examples.txt"
     path.write_text(text, encoding="utf-8")
-    return load_suite(str(path), **options)
+    return load_suite(str(path), marks=marks)
 
 
 def pairs(suite) -> list[tuple[str, str]]:
@@ -226,6 +228,17 @@ PIECES = [
     "\\",
     "is",
     "it",
+    "#tag",
+    "%x",
+    "✓",
+    "OK",
+    "x_i",
+    "__",
+    "%%",
+    "＊",
+    "b.",
+    "ɴᴏᴍ",
+    "(?)",
 ]
 WORDS = st.lists(st.sampled_from(PIECES), min_size=1, max_size=6)
 
@@ -245,3 +258,210 @@ def test_the_starter_suite_round_trips(tmp_path: Path) -> None:
     assert sorted((sentence.text, sentence.label) for sentence in again.sentences) == sorted(
         (sentence.text, sentence.label) for sentence in suite.sentences
     )
+
+
+TEXT = ["The cats sleep.", "Who (really) left? It rained (a lot).", "It cost 5 % (or 6) of 10 * 3."]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n".join(TEXT),
+        "# A heading\nThe cats sleep.\n",
+        "* first\n* second\n",
+        "OK then I left.\nShe came.\n",
+        "[laughter] Who left?\n",
+        "(1) The cats sleep.\n(2) a. They left.\n",
+        "The file_name of 10%a.\n",
+    ],
+    ids=["text", "heading", "bullets", "OK", "transcript", "numbers", "other signs"],
+)
+def test_a_text_without_marks_is_asked_about_and_not_labelled(tmp_path: Path, text: str) -> None:
+    with pytest.raises(SuiteError, match="neither judgement marks nor alternatives.*--marks none.*--marks '=1'"):
+        read(tmp_path, text, marks=None)
+    suite = read(tmp_path, text, marks="none")
+    assert [sentence.text for sentence in suite.sentences] == text.strip().splitlines()
+    assert not suite.contrasts
+    assert {sentence.label for sentence in suite.sentences} == {None}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "*The dog bark.",
+        "(3) b. ??The dog bark.",
+        "✓ The dog barks.",
+        "%The car needs washed.",
+        "(?) The dog bark.",
+        "The dog [barks/*bark].",
+        "He relies *(on) her.",
+        "He ate (*at) it.",
+        "[NP The dog] barks.",
+        "good\tThe dog barks.",
+        "* The dog bark.",
+    ],
+)
+def test_one_mark_or_bracket_is_enough(tmp_path: Path, line: str) -> None:
+    suite = read(tmp_path, f"The cats sleep.\n{line}\n", marks=None)
+    assert (suite.sentences[0].text, suite.sentences[0].label) == ("The cats sleep.", 1)
+
+
+def test_what_is_said_to_have_no_marks_has_none(tmp_path: Path) -> None:
+    with pytest.raises(
+        SuiteError, match=r"line 2: '\*The dog bark.' begins with a mark, and the file was said to have"
+    ):
+        read(tmp_path, "The dog barks.\n*The dog bark.\n", marks="none")
+
+
+@pytest.mark.parametrize(
+    ("line", "text", "label", "mark"),
+    [
+        ("✓The dog barks.", "The dog barks.", 1, "✓"),
+        ("✔ The dog barks.", "The dog barks.", 1, "✓"),
+        ("OK The dog barks.", "The dog barks.", 1, "OK"),
+        ("(4) a. ok The dog barks.", "The dog barks.", 1, "OK"),
+        ("OK (4) The dog barks.", "The dog barks.", 1, "OK"),
+        ("OK, let's go.", "OK, let's go.", 1, ""),
+        (r"\OK is a word.", "OK is a word.", 1, ""),
+        ("＊犬が吠えた。", "犬が吠えた。", 0, "*"),
+        ("∗ The dog bark.", "The dog bark.", 0, "*"),
+        ("*\tThe dog bark.", "The dog bark.", 0, "*"),
+        ("(4)\ta.\t*The dog bark.", "The dog bark.", 0, "*"),
+        ("Ungrammatical\tThe dog bark.", "The dog bark.", 0, "*"),
+        ("good\tThe dog barks.", "The dog barks.", 1, "OK"),
+        ("(4) bad\tThe dog bark.", "The dog bark.", 0, "*"),
+        ("50 % of dogs bark at #1.", "50 % of dogs bark at #1.", 1, ""),
+        ("[NP The dog] [VP barks].", "The dog barks.", 1, ""),
+        ("*[CP Who [TP did [DP the dog ] bark [PP at ]]]?", "Who did the dog bark at?", 0, "*"),
+        ("[NP The dog][VP bit [NP me ]].", "The dog bit me.", 1, ""),
+        ("[S Dogs [V' bark]].", "Dogs bark.", 1, ""),
+    ],
+)
+def test_marks_and_constituents(tmp_path: Path, line: str, text: str, label: int, mark: str) -> None:
+    (sentence,) = read(tmp_path, line).sentences
+    assert (sentence.text, sentence.label, sentence.tags["mark"]) == (text, label, mark)
+
+
+def test_alternatives_within_a_constituent(tmp_path: Path) -> None:
+    suite = read(tmp_path, "[NP The [dog/*dogs]] barks [PP (*at) loudly].\n")
+    assert {(sentence.text, sentence.label) for sentence in suite.sentences} == {
+        ("The dog barks loudly.", 1),
+        ("The dog barks at loudly.", 0),
+        ("The dogs barks loudly.", 0),
+        ("The dogs barks at loudly.", 0),
+    }
+
+
+def test_marks_without_a_label_are_left_out_with_their_line(tmp_path: Path, caplog) -> None:
+    text = "The dog barks.\n%The car needs washed.\n(?)Who what saw?\n"
+    assert len(read(tmp_path, text, marks=None)) == 1
+    assert "line 2: left out, marked %: The car needs washed." in caplog.text
+    assert "line 3: left out, marked (?): Who what saw?" in caplog.text
+    kept = read(tmp_path, text, marks="%=1,(?)=0")
+    assert [sentence.label for sentence in kept.sentences] == [1, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("The dog ✓barks.", r"line 1, column 9: '✓' in the middle"),
+        ("The dog ?bark.", r"line 1, column 9: '\?' in the middle of a sentence.*write \\\?"),
+        ("The [big/?large #dog] bark.", r"line 1, column 5: '#' in the middle"),
+        ("The dog bark. (*)", r"line 1, column 15: \(\*\) holds a mark and no words. Write the mark before"),
+        ("The dog barks. (OK)", r"line 1: the judgement \(OK\) stands after the sentence"),
+        ("Which book_i did you read t_i?", r"line 1, column 11: '_i' looks like a gap or an index"),
+        ("Who did you see __?", r"line 1, column 17: '__' looks like a gap"),
+        ("[NP the dog/*the dogs] barks.", r"line 1, column 1: a label of a constituent and alternatives in one pair"),
+        ("[NP The dog barks.", r"line 1, column 1: '\[' is not closed"),
+        ("The dog barks.\tEl perro ladra.", r"line 1: a tab within 'The dog barks.\\tEl perro"),
+        ("1\tThe dog barks.", r"line 1: a tab within .* one of the words good, "),
+        ("bad\t*The dog bark.", "line 1: two judgements"),
+        ("?#The dog bark.", r"line 1, column 1: '\?#' is not a mark"),
+    ],
+)
+def test_nothing_that_looks_like_a_mark_is_scored(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(SuiteError, match=message):
+        read(tmp_path, text)
+
+
+def test_comments_and_glosses_in_small_capitals_are_skipped_with_their_line(tmp_path: Path, caplog) -> None:
+    text = (
+        "%% from my notes\n"
+        "(1) Taroo-ga hon-o yonda.\n"
+        "    Taro-ɴᴏᴍ book-ᴀᴄᴄ read\n"
+        "    ‘Taro didn’t read a book.’ (Kuno 1973: 12)\n"
+        "(2) *Inu-ga hoeta ka.\n"
+        "    dog-\\textsc{nom} barked \\textsc{q}\n"
+        "    Lit.: ‘Dog barked?’\n"
+        "(3) Juan no come.\n"
+        "    John NEG eat.3SG\n"
+        "(4) Ich habe gelesen.\n"
+        "    I have read\n"
+        "    'I've read.'\n"
+    )
+    suite = read(tmp_path, text, marks=None)
+    assert [sentence.text for sentence in suite.sentences] == [
+        "Taroo-ga hon-o yonda.",
+        "Inu-ga hoeta ka.",
+        "Juan no come.",
+        "Ich habe gelesen.",
+    ]
+    kinds = {1: "a comment", 3: "a gloss", 4: "a translation", 6: "a gloss", 7: "a translation", 9: "a gloss"}
+    for number, kind in {**kinds, 11: "a gloss", 12: "a translation"}.items():
+        assert f"line {number}: skipped, {kind}" in caplog.text
+
+
+def test_quoted_speech_is_no_translation(tmp_path: Path) -> None:
+    lines = ["‘Go’, he said, ‘now’", "‘Go’, he said."]
+    assert [sentence.text for sentence in read(tmp_path, "\n".join(lines)).sentences] == lines
+
+
+def test_several_examples_in_a_line(tmp_path: Path) -> None:
+    suite = read(
+        tmp_path, "(12) a. The dog barks. b. *The dog bark. c. Plan b. failed.\n(13) a. I left  b. *I leaves\n"
+    )
+    assert [(sentence.id, sentence.tags["example"], sentence.text, sentence.label) for sentence in suite.sentences] == [
+        ("1a", "12a", "The dog barks.", 1),
+        ("1b", "12b", "The dog bark.", 0),
+        ("1c", "12c", "Plan b. failed.", 1),
+        ("2a", "13a", "I left", 1),
+        ("2b", "13b", "I leaves", 0),
+    ]
+    assert [sentence.tags["item"] for sentence in suite.sentences] == ["1a", "1b", "1c", "2a", "2b"]
+
+
+def test_an_example_over_several_lines(tmp_path: Path, caplog) -> None:
+    text = (
+        "(12) a. *The dog that the cat which I\n"
+        "        saw chased bark.\n"
+        "     b. The dog that the cat\n"
+        "chased barks. (relative clauses)\n"
+        "     The cats sleep.\n"
+        "(13) Dogs bark.\n"
+        "     Cats sleep.\n"
+    )
+    suite = read(tmp_path, text, marks=None)
+    assert [(sentence.id, sentence.text, sentence.label) for sentence in suite.sentences] == [
+        ("1", "The dog that the cat which I saw chased bark.", 0),
+        ("3", "The dog that the cat chased barks.", 1),
+        ("5", "The cats sleep.", 1),
+        ("6", "Dogs bark.", 1),
+        ("7", "Cats sleep.", 1),
+    ]
+    assert suite["3"].tags["phenomenon"] == "relative clauses"
+    assert "line 2: read as the rest of line 1" in caplog.text
+    assert "line 4: read as the rest of line 3" in caplog.text
+
+
+def test_a_sentence_at_the_margin_with_a_capital_begins_anew(tmp_path: Path) -> None:
+    suite = read(tmp_path, "(13) *Dogs barks\nCats sleep\n")
+    assert [sentence.text for sentence in suite.sentences] == ["Dogs barks", "Cats sleep"]
+
+
+def test_sentences_without_full_stops_and_numbers_are_not_joined(tmp_path: Path) -> None:
+    suite = read(tmp_path, "betsy buttered the toast\n  *betsy buttered at the toast\n  the dog barks\n")
+    assert [sentence.text for sentence in suite.sentences] == [
+        "betsy buttered the toast",
+        "betsy buttered at the toast",
+        "the dog barks",
+    ]

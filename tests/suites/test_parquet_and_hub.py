@@ -157,7 +157,8 @@ def test_newlines_of_every_kind_end_a_line(tmp_path: Path, ending: str) -> None:
     ends = ["\r\n", "\n", "\r", "\n"]
     mixed = "".join(row + end for row, end in zip(rows[ending], ends, strict=False))
     path.write_bytes(b"\xef\xbb\xbf" + mixed.encode())
-    assert [sentence.text for sentence in load_suite(str(path)).sentences] == ["A b.", "C d.", "E f."]
+    suite = load_suite(str(path), marks="none" if ending == "txt" else None)
+    assert [sentence.text for sentence in suite.sentences] == ["A b.", "C d.", "E f."]
 
 
 def test_what_cannot_be_loaded(tmp_path: Path, monkeypatch) -> None:

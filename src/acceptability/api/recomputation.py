@@ -422,6 +422,8 @@ _COMMANDS_INSTEAD = {
     "pseudo_perplexity": "`acceptability perplexity MODEL --pseudo --corpus FILE`",
     "predictions": "`acceptability submit` with the same test set",
     "probe": "`acceptability probe` with the options of its signature",
+    "annotate": "`acceptability annotate` with the table and the model of its signature",
+    "complete": "`acceptability complete` with the text and the model of its signature",
     "regress": "`acceptability regress` with the formula and the data of its signature",
 }
 
@@ -440,7 +442,7 @@ def _list_sources(fields: Fields) -> list[str]:
     # What scores of tokens or words lack is said when they are to be computed.
     if fields["measure"] == "score":
         return []
-    if fields["measure"].startswith("fit_morcela("):
+    if fields["measure"].startswith(("fit_morcela(", "fit_slln_lp(")):
         return [f"{fields.get('model')}.{fields.get('reduction')}"]
     if "model" not in fields or fields["measure"].partition("(")[0] in _COMMANDS_INSTEAD:
         return []
@@ -624,15 +626,18 @@ def _recompute_link(recomputation: Recomputation, fields: Fields) -> list[Row]:
     options: dict[str, Any] = dict(parse_spec(fields["measure"]).options)
     suite = recomputation.find_suite(fields["suite"], any_content=_is_partial([fields["model"]]))
     model = recomputation.find_model(fields["model"])
-    reduction = parse_spec(recomputation.find_reduction(fields["reduction"]))
-    unigrams = str(reduction.options.get("unigrams", ""))
+    unigrams, kind = None, parse_spec(fields["measure"]).name
+    if kind == "fit_morcela":
+        reduction = parse_spec(recomputation.find_reduction(fields["reduction"]))
+        unigrams = str(reduction.options.get("unigrams", ""))
     # Signatures say what the folds keep together; the function's argument has the name that all functions give it.
     options["by"] = options.pop("group", None)
     options["progress"] = recomputation.materials.progress
     # The version before had no test.
     draws = _DRAWS.search(fields.get("test", "none"))
     options["resampling"] = LinkResampling(_parse_interval(fields), int(draws[1]) if draws else 0)
-    fits = registry.call_factory(link, "fit_morcela", [suite, [model], unigrams], options)
+    options["fit"] = kind.removeprefix("fit_")
+    fits = registry.call_factory(link, kind, [suite, [model], unigrams], options)
     return [fit.row() for fit in fits.values()]
 
 
@@ -776,6 +781,7 @@ def _recompute_power(recomputation: Recomputation, fields: Fields) -> list[Row]:
 _KINDS: dict[str, Callable[[Recomputation, Fields], list[Row]]] = {
     "correlate": _recompute_correlations,
     "fit_morcela": _recompute_link,
+    "fit_slln_lp": _recompute_link,
     "contrasts": _recompute_contrasts,
     "calibration": _recompute_calibration,
     "score": _recompute_scores,

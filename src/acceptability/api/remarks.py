@@ -75,11 +75,10 @@ def _count_equal_members(suite: Suite) -> int:
     texts = list(suite.texts)
     same = [pair for pair in suite.pairs.tolist() if texts[pair[0]] == texts[pair[1]]]
     # Two regions of one sentence may be contrasted, of which each has a score of its own.
-    # So may two contexts before one sentence.
+    sentences = ((suite.sentences[better], suite.sentences[worse]) for better, worse in same)
     return sum(
-        suite.sentences[better].regions == suite.sentences[worse].regions
-        and suite.sentences[better].tags.get("context") == suite.sentences[worse].tags.get("context")
-        for better, worse in same
+        better.regions == worse.regions and better.tags.get("context") == worse.tags.get("context")
+        for better, worse in sentences
     )
 
 

@@ -29,7 +29,7 @@ COMPUTED, MISSING, UNSUPPORTED = "computed", "missing", "not reproducible"
 # Another processor or library adds numbers in another order. More than this is no rounding, and would show in a table.
 _ROUNDING = 1e-6
 # What a printed number is of, by kind: the first of these columns that a row has.
-_VALUE_COLUMNS = ("value", "difference", "r", "morcela", "directionality", "ours", "mean", "score")
+_VALUE_COLUMNS = ("value", "difference", "r", "morcela", "slln_lp", "directionality", "ours", "mean", "score")
 _PRINTED_COLUMNS = ("low", "high")
 _NUMBER = re.compile(r"[-+−]?\d*\.?\d+(?:e[-+]?\d+)?", re.IGNORECASE)
 _SHORT_FORM = re.compile(rf"[0-9a-f]{{{SHORT_DIGITS}}}\Z")

@@ -40,6 +40,7 @@ from acceptability.api.interface.arguments import (
     list_texts,
     make_text_suite,
 )
+from acceptability.api.interface.prediction_columns import NO_PREDICTIONS, PredictionColumns
 from acceptability.api.vocabulary_coverage import UnknownWordCounter, is_decided_by_unknown_words, mark_unknown_tokens
 from acceptability.display import RowList, ShownRow, format_html, format_plain
 from acceptability.errors import (
@@ -57,7 +58,7 @@ from acceptability.protocols import Engine, Model, Reduction
 from acceptability.reductions import LP, LogOdds, find_unigram_reduction, reduce_outputs
 from acceptability.specs import build_signature
 from acceptability.store.scores import ScoreStore
-from acceptability.text.words import compute_word_logprobs
+from acceptability.text.words import assign_tokens, compute_word_logprobs
 from acceptability.timings import time_stage
 from acceptability.types import (
     LabelScores,
@@ -409,6 +410,7 @@ def score_rows(
     *,
     per: str = "sentence",
     region: str | None = None,
+    predictions: PredictionColumns = NO_PREDICTIONS,
     engine: str | Engine = "local",
     progress: ProgressCallback | None = None,
 ) -> ScoreRows:
@@ -420,6 +422,7 @@ def score_rows(
         reduce: The reduction; only for rows per sentence.
         per: "sentence", "token", "word" or "region". Words and regions have surprisals in bits too.
         region: Score only the region of this name; only for rows per sentence.
+        predictions: The columns about what the model predicted; only for rows per token, word or region.
         engine: Where the model runs.
         progress: Called with the model's name, the number of finished queries, and the number of all queries.
 
@@ -441,15 +444,39 @@ def score_rows(
                 row["unknown_words"] = " ".join(scores.unknown_words.get(str(row["sentence_id"]), ()))
         model_signature, notes = scores.signature, scores.notes
     else:
-        build_rows = _ROW_BUILDERS[per]
+        model = predictions.adapt_model(model)
         rows = [
             row
             for sentence, output in iter_model_outputs(suite, model, engine=engine, progress=progress)
-            for row in build_rows(sentence, output)
+            for row in _build_rows(sentence, output, per, predictions)
         ]
+        notes = predictions.describe(rows)
         model_signature = as_model(model)[1].signature
     fields = {"suite": suite.signature, "model": model_signature, "acceptability": __version__}
     return ScoreRows(rows, build_signature("score", fields), notes)
+
+
+def _build_rows(
+    sentence: Sentence, output: ModelOutput, per: str, predictions: PredictionColumns
+) -> list[dict[str, object]]:
+    """Return the rows of a sentence, with the columns about predictions."""
+    rows = _ROW_BUILDERS[per](sentence, output)
+    if not predictions.is_wanted or isinstance(output, LabelScores):
+        return rows
+    if per == "token":
+        tokens = [[position] for position in range(len(rows))]
+        spans: list[Span] = list(output.offsets)
+    elif per == "word":
+        spans = [word.span for word in compute_word_logprobs(output)]
+        tokens = assign_tokens(output, spans)
+    else:
+        spans = list(sentence.regions.values())
+        tokens = [_find_region_tokens(output, span) for span in spans]
+    count_tokens = per != "token"
+    return [
+        row | ({"tokens": len(own)} if count_tokens else {}) | predictions.list_cells(output, own, span)
+        for row, own, span in zip(rows, tokens, spans, strict=True)
+    ]
 
 
 def _build_token_rows(sentence: Sentence, output: ModelOutput) -> list[dict[str, object]]:
@@ -842,6 +869,15 @@ def region_token_logprobs(sentence: Sentence, token_scores: TokenScores) -> dict
         if any(token_start < stop and end > start for token_start, end, _ in token_starts)
         or not any(map(str.isalnum, token_scores.text[start:stop]))
     }
+
+
+def _find_region_tokens(token_scores: TokenScores, region: Span) -> list[int]:
+    """Return the positions of the tokens that start in a region."""
+    return [
+        position
+        for position, (start, end) in enumerate(token_scores.offsets)
+        if start < end and region[0] <= _skip_spaces(token_scores.text, start) < region[1]
+    ]
 
 
 def _skip_spaces(text: str, start: int) -> int:

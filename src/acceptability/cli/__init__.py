@@ -40,6 +40,14 @@ _PANELS: dict[str, dict[str, tuple[str, str]]] = {
             "Score sentences, show the surprisal of each token, and rank them.",
             'acceptability judge "The boys were late." "The boys was late."',
         ),
+        "annotate": (
+            "Annotate a table with a word a row: surprisal, entropy, rank, length, frequency, spill-over.",
+            "acceptability annotate words.csv -m mini-causal --entropy --unigrams wordfreq:en",
+        ),
+        "complete": (
+            "List what a model expects after the beginning of a sentence: words or tokens, with their probabilities.",
+            'acceptability complete "The keys to the cabinet" --candidates are,is',
+        ),
         "contrasts": (
             "Compare the surprisals of the words in which contrasting sentences differ: directionality and repulsion.",
             "acceptability contrasts starter -m trigram --by phenomenon",
@@ -76,8 +84,7 @@ _PANELS: dict[str, dict[str, tuple[str, str]]] = {
             "acceptability regress latest --formula 'correct ~ model + (1 | item)' --family binomial",
         ),
         "link": (
-            "Fit MORCELA to ratings, cross-validate it along with SLOR and the "
-            "log-probability, and test it against SLOR.",
+            "Fit MORCELA or SLLN-LP to ratings, cross-validate it along with unfitted scores, and test it against one.",
             "acceptability link lau/bnc -m trigram --unigrams wordfreq:en",
         ),
     },

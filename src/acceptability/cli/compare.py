@@ -1,10 +1,10 @@
-"""``acceptability compare``: differences of models on a suite; ``correlate``: their correlations; ``link``: MORCELA."""
+"""``acceptability compare``: differences of models; ``correlate``: their correlations; ``link``: fitted scores."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -23,7 +23,7 @@ from acceptability.api.comparison import (
     select_contrast_measures,
 )
 from acceptability.api.evaluation import resolve_measures
-from acceptability.api.linking import LINKS, LinkResampling, MorcelaFit, link
+from acceptability.api.linking import LINKS, SLLN_LINKS, LinkResampling, MorcelaFit, SllnFit, link
 from acceptability.cli.console import (
     DEFAULT_READING,
     AddressOption,
@@ -289,8 +289,10 @@ def link_command(
     suite: SuiteArgument,
     model: ModelsOption,
     unigrams: Annotated[
-        str, typer.Option("--unigrams", help="The table of unigram frequencies: wordfreq:en, or a file.")
-    ],
+        str | None,
+        typer.Option("--unigrams", help="For MORCELA, the table of unigram frequencies: wordfreq:en, or a file."),
+    ] = None,
+    fit: Annotated[str, typer.Option("--fit", help="What is fitted: morcela or slln_lp.")] = "morcela",
     by: Annotated[
         str | None,
         typer.Option(
@@ -308,36 +310,40 @@ def link_command(
     *,
     display: Display,
 ) -> None:
-    """Fit MORCELA to ratings, cross-validate it along with SLOR and the log-probability, and test it against SLOR."""
+    """Fit MORCELA or SLLN-LP to ratings, cross-validate it along with unfitted scores, and test it against one."""
     model = complete_model_specs(model)
     loaded = load_cli_suite(suite, reading)
     resampling = LinkResampling(make_bootstrap(resamples, None, seed), draws)
     with show_progress() as progress:
-        fits = link(loaded, model, unigrams, by=by, folds=folds, seed=seed, resampling=resampling, progress=progress)
+        # The two kinds of fits have the same interface, and differ in their constants and baselines.
+        options: dict[str, Any] = {"fit": fit, "by": by, "folds": folds, "seed": seed, "resampling": resampling}
+        fits: Mapping[str, MorcelaFit | SllnFit] = link(loaded, model, unigrams, **options, progress=progress)
     # The spec as it was typed, which is what users recognise in a table.
-    rows = [{"model": name, **fit.row()} for name, fit in fits.items()]
+    rows = [{"model": name, **one.row()} for name, one in fits.items()]
     if as_json:
         print_json(rows)
     else:
-        _print_fits(fits, folds, display)
+        _print_fits(fits, fit, folds, display)
     # The table of unigrams is a file, unless it is one of wordfreq's.
-    files = [Path(unigrams)] if Path(unigrams).is_file() else []
+    files = [Path(unigrams)] if unigrams and Path(unigrams).is_file() else []
     inputs = RunInputs([make_suite_input(loaded, suite, reading)], model, files)
-    record_run("link", rows, [fit.signature for fit in fits.values()], inputs=inputs)
+    record_run("link", rows, [one.signature for one in fits.values()], inputs=inputs)
 
 
-def _print_fits(fits: Mapping[str, MorcelaFit], folds: int, display: Display) -> None:
-    """Print the constants and the correlations, then MORCELA against SLOR, and the notes below."""
+def _print_fits(fits: Mapping[str, MorcelaFit | SllnFit], kind: str, folds: int, display: Display) -> None:
+    """Print the constants and the correlations, then the difference from the first baseline, and the notes below."""
     style = NumberFormat(display.style.digits)
     rows = [{"model": name, **fit.row()} for name, fit in fits.items()]
-    numbers = ["beta", "gamma", *LINKS]
+    constants, links = _FITS[kind]
+    numbers = [*constants, *links]
+    fitted, baseline = (_LINK_NAMES[name] for name in links[:2])
     print_table(
         make_table(
-            ["model", "beta", "gamma", *(_LINK_NAMES.get(name, name) for name in LINKS), "n"],
+            ["model", *constants, *(_LINK_NAMES[name] for name in links), "n"],
             [[row["model"], *(_format_link_cell(row[name], style) for name in numbers), row["n"]] for row in rows],
         ),
         make_table(
-            ["model", "MORCELA − SLOR", "95 % interval", "p"],
+            ["model", f"{fitted} − {baseline}", "95 % interval", "p"],
             [
                 [
                     name,
@@ -350,7 +356,7 @@ def _print_fits(fits: Mapping[str, MorcelaFit], folds: int, display: Display) ->
         ),
     )
     signatures = {fit.signature: name for name, fit in fits.items()}
-    names = ", ".join(_LINK_NAMES.get(name, name) for name in LINKS)
+    names = ", ".join(_LINK_NAMES[name] for name in links)
     lines = [f"{names}: correlation with ratings of sentences not fitted to, mean of {folds} folds"]
     lines += describe_intervals(signatures)
     for name, fit in fits.items():
@@ -362,7 +368,10 @@ def _print_fits(fits: Mapping[str, MorcelaFit], folds: int, display: Display) ->
     print_signatures(signatures, display)
 
 
-_LINK_NAMES = {"morcela": "MORCELA", "slor": "SLOR", "lp": "LP"}
+_LINK_NAMES = {"morcela": "MORCELA", "slln_lp": "SLLN-LP", "slor": "SLOR", "mean_lp": "mean LP", "lp": "LP"}
+
+# The fitted constants and the compared functions of each.
+_FITS = {"morcela": (("beta", "gamma"), LINKS), "slln_lp": (("alpha",), SLLN_LINKS)}
 
 
 def _format_link_cell(cell: object, style: NumberFormat) -> str:

@@ -37,8 +37,8 @@ from acceptability.stats.sampling_units import parse_sampling_unit
 from acceptability.store.runs import RunInputs, SavedRun, SuiteInput, save_run
 from acceptability.store.unit_rows import RunRow
 from acceptability.suites import load_suite
+from acceptability.suites.brackets import read_marks
 from acceptability.suites.column_names import parse_labels
-from acceptability.suites.notation import read_marks
 from acceptability.suites.table_files import TableOptions
 from acceptability.types import Suite
 
@@ -85,6 +85,38 @@ DtypeOption = Annotated[
 ]
 RegionOption = Annotated[
     str | None, typer.Option("--region", help="Score only this region of each sentence, given the rest of it.")
+]
+EntropyOption = Annotated[
+    bool,
+    typer.Option("--entropy", help="Add the entropy of the next token (bits) before each row, and its reduction."),
+]
+RankOption = Annotated[
+    bool,
+    typer.Option("--rank", help="Add the rank of the token, and the probability of all tokens up to this rank."),
+]
+TopOption = Annotated[
+    int,
+    typer.Option("--top", metavar="N", min=0, help="Add the N most probable tokens in its place, 100 at most."),
+]
+StrideOption = Annotated[
+    int | None,
+    typer.Option(
+        "--stride",
+        metavar="N",
+        help="Read texts that are longer than the model's window in overlapping windows, N tokens apart.",
+    ),
+]
+WindowOption = Annotated[
+    int | None,
+    typer.Option(
+        "--window",
+        metavar="N",
+        help="With --stride: tokens in a window. Default: as many as the model was trained on, or reads.",
+    ),
+]
+SpacesOption = Annotated[
+    str | None,
+    typer.Option("--spaces", help="For a causal model: the word that a space counts towards, leading or trailing."),
 ]
 EngineOption = Annotated[
     str,
@@ -241,7 +273,7 @@ _READING_PARAMETERS = (
     )),
     _make_reading_parameter(
         "marks", None, _TEXT, "--marks",
-        help="For a .txt file of examples: the labels of judgement marks, such as ?=1,#=drop.",
+        help="For a .txt file of examples: the labels of judgement marks, such as ?=1,#=drop; none if it has none.",
     ),
     _make_reading_parameter(
         "unit", None, _TEXT, "--unit", metavar="TAG",

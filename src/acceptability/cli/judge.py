@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -34,13 +33,12 @@ from acceptability.models.kinds import complete_model_spec
 from acceptability.report.display_names import NumberFormat
 from acceptability.specs import shorten_signature
 from acceptability.suites import find_source_kind
+from acceptability.suites.brackets import begins_with_mark
 from acceptability.text.io import decode_utf8, read_content
 from acceptability.types import TokenScores
 
 _UNKNOWN_MARK = "*"
 _STANDARD_INPUT = "-"
-# What linguists put directly before a sentence; "# a comment" and "? Where" are none.
-_JUDGEMENT_MARK = re.compile(r"[*?#]+(?=\w)")
 
 
 @with_display
@@ -135,7 +133,7 @@ def _read_sentences(sentences: Sequence[str], file: Path | None, reading: SuiteR
         raise SpecError(
             f'{file or "standard input"} has no sentences. Type them as arguments: acceptability judge "A sentence."'
         )
-    if file and (marked := next((line for line in lines if _JUDGEMENT_MARK.match(line)), None)):
+    if file and (marked := next((line for line in lines if begins_with_mark(line)), None)):
         raise SpecError(
             f"{file}: {shorten(marked)!r} begins with a mark, which would be scored as a part of the sentence. "
             f"Remove the marks, or read them as labels: acceptability evaluate {file}, or load_suite"

@@ -10,18 +10,25 @@ from typing import Annotated
 
 import typer
 
+from acceptability.api.interface.prediction_columns import PredictionColumns
 from acceptability.api.scoring import PrecisionDifference, compare_precisions, score_rows
 from acceptability.cli.console import (
     DEFAULT_READING,
     AddressOption,
     DtypeOption,
     EngineOption,
+    EntropyOption,
     JsonOption,
     ModelOption,
+    RankOption,
     RegionOption,
     SignaturesOption,
+    SpacesOption,
+    StrideOption,
     SuiteArgument,
     SuiteReading,
+    TopOption,
+    WindowOption,
     load_cli_engine,
     load_cli_suite,
     make_suite_input,
@@ -35,9 +42,10 @@ from acceptability.cli.console import (
     with_reading_options,
 )
 from acceptability.errors import ReportError, SpecError
-from acceptability.models import set_spec_dtype
+from acceptability.models import set_spec_dtype, set_spec_options
 from acceptability.models.kinds import complete_model_spec
 from acceptability.store.runs import RunInputs
+from acceptability.suites.word_tables import is_word_table
 from acceptability.text.io import check_writable, write_table
 
 _SUFFIXES = (".csv", ".tsv", ".jsonl")
@@ -59,6 +67,12 @@ def command(
         bool, typer.Option("--regions", help="One row per region instead of one per sentence.")
     ] = False,
     region: RegionOption = None,
+    entropy: EntropyOption = False,
+    rank: RankOption = False,
+    top: TopOption = 0,
+    stride: StrideOption = None,
+    window: WindowOption = None,
+    spaces: SpacesOption = None,
     dtype: DtypeOption = None,
     precisions: Annotated[
         bool, typer.Option("--precisions", help="Also report how far scores in lower precisions differ from float32.")
@@ -70,6 +84,8 @@ def command(
     as_json: JsonOption = False,
 ) -> None:
     """Score every sentence of a suite with a model."""
+    if by_word and is_word_table(Path(suite)):
+        raise SpecError(f"{suite} has a word a row, with columns of its own: acceptability annotate {suite}")
     model = complete_model_spec(take_former_model("score", suite, model, former_model))
     if out and as_json:
         raise SpecError("--json prints rows and --out writes them: choose one")
@@ -89,10 +105,16 @@ def command(
     if precisions and dtype:
         raise SpecError("--precisions compares all precisions: omit --dtype")
     model = set_spec_dtype(model, dtype) if dtype else model
+    model = set_spec_options(model, stride=stride, window=window, spaces=spaces)
+    predictions = PredictionColumns(entropy, rank, top)
+    if predictions.is_wanted and not parts:
+        raise SpecError("--entropy, --rank and --top are of tokens: add --tokens, --words or --regions")
     runner, loaded = load_cli_engine(engine, address), load_cli_suite(suite, reading)
     per = parts[0] if parts else "sentence"
     with show_progress() as progress:
-        scores = score_rows(loaded, model, reduce, per=per, region=region, engine=runner, progress=progress)
+        scores = score_rows(
+            loaded, model, reduce, per=per, region=region, predictions=predictions, engine=runner, progress=progress
+        )
     _write_rows(scores.rows, out, as_json)
     print_notes(scores.notes)
     if signatures:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -30,7 +31,13 @@ from acceptability.suites import (
     summarise_contents,
     write_suite,
 )
-from acceptability.suites.catalog import fetch_files, find_entries, require_entries, verify_files
+from acceptability.suites.catalog import (
+    fetch_files,
+    find_entries,
+    find_language_entries,
+    require_entries,
+    verify_files,
+)
 from acceptability.types import Suite
 
 app = typer.Typer(help="List, show, fetch, verify, check, pair and export suites.", invoke_without_command=True)
@@ -42,25 +49,50 @@ CatalogNameArgument = Annotated[str, typer.Argument(help="A suite of the catalog
 
 _MAX_EXAMPLE_IDS = 8
 _MAX_FILES = 6
+_MAX_LANGUAGES = 20
 
 
 @app.callback()
-def list_suites(context: typer.Context, as_json: JsonOption = False) -> None:
+def list_suites(
+    context: typer.Context,
+    language: Annotated[
+        str | None, typer.Option("--language", help="Only suites of a language, by its code: zh, or zho.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
     """List every suite, with its counts."""
     if context.invoked_subcommand:
-        # Typer would drop it silently, and print a table to a program that expects JSON.
+        # Typer would drop both silently, and print a table to a program that expects JSON.
         if as_json:
             raise SpecError(f"write --json after the command: suites {context.invoked_subcommand} … --json")
+        if language:
+            raise SpecError(f"suites --language lists suites, and suites {context.invoked_subcommand} is given a name")
         return
     rows = [
         {"id": entry.id, "sentences": entry.sentences, "contrasts": entry.contrasts, "unit": entry.unit}
         | {"language": entry.language, "licence": entry.licence, "title": entry.title}
-        for entry in load_catalog()
+        for entry in (find_language_entries(language) if language else load_catalog())
     ]
     if as_json:
         print_json(rows)
     else:
-        print_rows(["id", "language", "sentences", "contrasts", "unit", "title"], rows)
+        # A hundred languages of one suite would hide all others.
+        print_rows(["id", "language", "sentences", "contrasts", "unit", "title"], rows if language else _fold(rows))
+
+
+def _fold(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the rows of the list with one row for each suite that exists in many languages."""
+    folded: dict[str, Mapping[str, Any]] = {}
+    for row in rows:
+        group = row["id"].partition("/")[0]
+        members = [one for one in rows if one["id"].startswith(f"{group}/")]
+        if len({one["language"] for one in members}) <= _MAX_LANGUAGES:
+            folded[row["id"]] = row
+            continue
+        sums = {name: sum(one[name] for one in members) for name in ("sentences", "contrasts")}
+        title = f"{row['title'].partition(',')[0]}, a suite for each language (suites --language CODE)"
+        folded[group] = {**row, "id": f"{group}/…", "language": f"{len(members)}", **sums, "title": title}
+    return list(folded.values())
 
 
 @app.command()
@@ -191,6 +223,7 @@ def _export_suite(suite: Suite, out: Path, as_json: bool) -> None:
 
 
 def _describe_entry(entry: CatalogEntry) -> dict[str, object]:
+    contents = load_contents(entry)
     # The hashes are what `suites verify` compares with.
     files = [f"{path} {sha}" for path, sha in entry.files.items()]
     return {
@@ -206,7 +239,7 @@ def _describe_entry(entry: CatalogEntry) -> dict[str, object]:
         "quirk": list(entry.quirks),
         # Some suites have a file for each of dozens of paradigms.
         "files": files if len(files) <= _MAX_FILES else [*files[:3], f"… and {len(files) - 3} more"],
-    } | _describe_contents(load_contents(entry))
+    } | (_describe_contents(contents) if contents else {"tags": "known once it is on this machine"})
 
 
 def _describe_file(name: str, suite: Suite) -> dict[str, object]:

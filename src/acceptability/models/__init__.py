@@ -34,13 +34,16 @@ from acceptability.specs import format_spec, parse_model_spec
 
 __all__ = [
     "HUB_KINDS",
+    "PREDICTIONS_OPTION",
     "default_model",
     "expand_named_model",
     "find_signed_spec",
     "iter_signed_locations",
     "list_named_models",
     "load_model",
+    "make_predictor",
     "set_spec_dtype",
+    "set_spec_options",
     "split_signed_location",
 ]
 
@@ -65,6 +68,8 @@ def load_model(name: str, *, look_in: Sequence[Path] = ()) -> Model:
     if (spec := expand_named_model(name)) != name:
         return load_model(spec)
     kind, location, options = parse_model_spec(name)
+    if PREDICTIONS_OPTION in options:
+        return _load_predictor(name, look_in)
     try:
         open_model = registry.find("model", kind)
     except UnknownName:
@@ -80,6 +85,38 @@ def load_model(name: str, *, look_in: Sequence[Path] = ()) -> Model:
         model = _open(open_model, name, location, options)
     # The signature is part of the key: if the files have changed since, it is another model.
     return _loaded_models.setdefault((name, model.signature), model)
+
+
+PREDICTIONS_OPTION = "predictions"
+"""The option, of any model with distributions over the next token, that its outputs have alternatives and entropies."""
+
+
+def _load_predictor(name: str, look_in: Sequence[Path]) -> Model:
+    """Return the variant of a model that the option ``predictions=TOP`` asks for."""
+    kind, location, options = parse_model_spec(name)
+    top = options.pop(PREDICTIONS_OPTION)
+    if isinstance(top, bool) or not isinstance(top, int) or top < 1:
+        raise ModelError(f"{name}: predictions is {top!r}; expected the number of alternatives, from 1")
+    # An engine on another machine opens the variant by its spec, as it opens any model.
+    spec = format_spec(f"{kind}:{location}" if location else kind, options)
+    return make_predictor(spec, load_model(spec, look_in=look_in), top)
+
+
+def make_predictor(name: str, model: Model, top: int) -> Model:
+    """Return the variant of a model whose outputs are ``TokenPredictions``.
+
+    Args:
+        name: The name of the model, for the error if it has no distributions.
+        model: The model.
+        top: How many alternatives each token gets.
+    """
+    predictor = model.as_predictor(top)
+    if predictor is None:
+        raise ModelError(
+            f"{name} offers no distribution over the next token: entropies, ranks, alternatives and completions need a "
+            "causal, masked, recurrent or n-gram model"
+        )
+    return predictor
 
 
 def expand_named_model(name: str) -> str:
@@ -161,6 +198,24 @@ def set_spec_dtype(name: str, dtype: str) -> str:
     if options.get("dtype", dtype) != dtype:
         raise SpecError(f"{name} has dtype={options['dtype']!r}, and {dtype!r} was requested too: remove one of them")
     return format_spec(f"{kind}:{location}", options | {"dtype": dtype})
+
+
+def set_spec_options(name: str, **options: object) -> str:
+    """Return the spec of a model with further options; those that are None are left out.
+
+    >>> set_spec_options("causal:gpt2(bos=None)", stride=512, spaces=None)
+    'causal:gpt2(bos=None, stride=512)'
+    """
+    chosen = {option: value for option, value in options.items() if value is not None}
+    if not chosen:
+        return name
+    kind, location, given = parse_model_spec(expand_named_model(name))
+    for option, value in chosen.items():
+        if option not in signature(registry.find("model", kind)).parameters:
+            raise SpecError(f"{name}: a model of the kind {kind!r} has no option {option}; leave out --{option}")
+        if given.get(option, value) != value:
+            raise SpecError(f"{name} has {option}={given[option]!r}, and {value!r} was requested too: remove one")
+    return format_spec(f"{kind}:{location}" if location else kind, given | chosen)
 
 
 _DEFAULT_MODELS = ("mini-causal", "trigram")

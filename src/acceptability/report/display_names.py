@@ -35,6 +35,7 @@ _REDUCTIONS = {
     "lp": "log-probability",
     "mean_lp": "mean log-probability",
     "pen_lp": "PenLP",
+    "slln_lp": "SLLN-LP",
     "slor": "SLOR",
     "norm_lp_sub": "Norm LP (Sub)",
     "norm_lp_div": "Norm LP (Div)",

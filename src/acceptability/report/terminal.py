@@ -403,7 +403,7 @@ def describe_areas(comparisons: Sequence[Comparison]) -> list[str]:
 
 def _counts_contrasts(measure: str) -> bool:
     """Return whether the rows of a result are contrasts."""
-    if measure.startswith(("correlate(", "fit_morcela(")):
+    if measure.startswith(("correlate(", "fit_morcela(", "fit_slln_lp(")):
         return "gaps" in measure
     try:
         return "contrasts" in load_measure(measure).needs

@@ -22,16 +22,17 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import BinaryIO, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from acceptability.errors import StoreError
 from acceptability.outputs import SPELLED, UNSAID, TokenColumns, make_columns
-from acceptability.types import LabelScores, ModelOutput, TokenScores
+from acceptability.types import LabelScores, ModelOutput, TokenPredictions, TokenScores
 
 VERSION = 4
 """The version of the file format. Version 3, which is the same without the times, is upgraded when it is opened."""
@@ -227,13 +228,15 @@ def delete_blocks(database: sqlite3.Connection, numbers_by_model: Mapping[str, S
 # - j: as z, but with the tokens as JSON, for tokens that contain a zero byte;
 # - y, k: as z and j, with a byte for each token between log-probabilities and tokens: 0 if the model knows it, 1 if it
 #   is unknown, 2 if the model does not say, 3 if it is unknown and has a log-probability of its spelling (the flags of
-#   ``TokenColumns``); and those log-probabilities, as float32.
+#   ``TokenColumns``); and those log-probabilities, as float32;
+# - p: the body of one of these four, after its letter and its length; then, for all tokens together, what the model
+#   predicted (the fields of ``TokenPredictions``), with the number of alternatives before and their texts behind them.
 #
 # Columns over the whole batch and not one record for each output: NumPy then packs and unpacks a thousand outputs in
 # about the time of one.
 _HEADER = struct.Struct("<IcI")
 _LENGTH = struct.Struct("<I")
-_KINDS = b"lzjyk"
+_KINDS = b"lzjykp"
 _KINDS_WITH_UNKNOWN = {b"z": b"y", b"j": b"k"}
 
 
@@ -247,6 +250,8 @@ def encode_block(outputs: Sequence[ModelOutput], keys: bytes, model: str) -> byt
     """
     if isinstance(outputs, TokenColumns):
         kind, body = _encode_tokens(outputs)
+    elif all(isinstance(output, TokenPredictions) for output in outputs):
+        kind, body = b"p", _encode_predictions([one for one in outputs if isinstance(one, TokenPredictions)])
     elif all(isinstance(output, LabelScores) for output in outputs):
         logits = [output.logits for output in outputs if isinstance(output, LabelScores)]
         kind, body = b"l", np.array(logits, "<f8").tobytes()
@@ -279,6 +284,78 @@ def _encode_tokens(columns: TokenColumns) -> tuple[bytes, bytes]:
     return kind, b"".join(parts)
 
 
+_PREDICTIONS_HEAD = struct.Struct("<cII")
+"""The letter and the length of the token scores within a block of predictions, and the number of alternatives."""
+
+
+def _encode_predictions(outputs: Sequence[TokenPredictions]) -> bytes:
+    """Return the body of a block of predictions."""
+    inner_kind, inner = _encode_tokens(make_columns(outputs))
+    # Tokens are few and their occurrences many: each text is written once.
+    texts = list(dict.fromkeys(text for output in outputs for row in output.top_tokens for text in row))
+    code_of = {text: code for code, text in enumerate(texts)}
+    widths = {output.top_logprobs.shape[1] for output in outputs}
+    width = max(widths)
+    # Outputs of one model have as many alternatives each; a server may give fewer for some.
+    tops = [np.pad(one.top_logprobs, ((0, 0), (0, width - one.top_logprobs.shape[1])), constant_values=-np.inf)
+            for one in outputs]  # fmt: skip
+    codes = np.zeros((sum(len(output.tokens) for output in outputs), width), "<u4")
+    for row, alternatives in enumerate(chain.from_iterable(output.top_tokens for output in outputs)):
+        codes[row, : len(alternatives)] = [code_of[text] for text in alternatives]
+    columns = (
+        np.concatenate([output.entropies for output in outputs]).astype("<f4"),
+        np.concatenate([output.entropies_after for output in outputs]).astype("<f4"),
+        np.concatenate([output.ranks for output in outputs]).astype("<u4"),
+        np.concatenate([output.cumulative for output in outputs]).astype("<f4"),
+        np.concatenate(tops).astype("<f4"),
+        codes,
+    )
+    joined = json.dumps(texts, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+    head = _PREDICTIONS_HEAD.pack(inner_kind, len(inner), width)
+    return b"".join([head, inner, *(column.tobytes() for column in columns), joined])
+
+
+def _decode_predictions(
+    block: bytes, start: int, count: int, rows: NDArray[np.int64], texts: Sequence[str]
+) -> list[TokenPredictions]:
+    """Return some of the predictions in the body of a block, which begins at ``start``."""
+    kind, size, width = _PREDICTIONS_HEAD.unpack_from(block, start)
+    start += _PREDICTIONS_HEAD.size
+    scores = _decode_tokens(block[start : start + size], kind, count, 0)
+    position, total = start + size, len(scores.tokens)
+    parts: list[NDArray[Any]] = []
+    for dtype, columns in (("<f4", 1), ("<f4", 1), ("<u4", 1), ("<f4", 1), ("<f4", width), ("<u4", width)):
+        parts.append(np.frombuffer(block, dtype, total * columns, position))
+        position += 4 * total * columns
+    entropies, after, ranks, cumulative, top_logprobs, codes = parts
+    tops, codes = top_logprobs.reshape(total, width), codes.reshape(total, width)
+    names: list[str] = json.loads(block[position:].decode("utf-8", "surrogatepass"))
+    found = []
+    for row, text in zip(rows.tolist(), texts, strict=True):
+        own, one = slice(int(scores.starts[row]), int(scores.ends[row])), scores[row]
+        kept = np.isfinite(tops[own])
+        found.append(
+            TokenPredictions(
+                text,
+                one.tokens,
+                one.offsets,
+                one.logprobs,
+                one.unknown,
+                one.spelling_logprobs,
+                entropies[own],
+                after[own],
+                ranks[own].astype(np.int64),
+                cumulative[own],
+                tuple(
+                    tuple(names[code] for code in codes_row[:filled])
+                    for codes_row, filled in zip(codes[own].tolist(), kept.sum(1).tolist(), strict=True)
+                ),
+                tops[own],
+            )
+        )
+    return found
+
+
 def decode_block(block: bytes, keys: bytes, texts: Mapping[int, str], model: str) -> dict[int, ModelOutput] | None:
     """Return outputs of a block by their row numbers; None if the block is damaged or another model's.
 
@@ -309,6 +386,14 @@ def decode_rows(
     if kind == b"l":
         logits = np.frombuffer(block, "<f8", 2 * count, start).reshape(-1, 2).tolist()
         return [LabelScores(text, tuple(logits[row])) for row, text in zip(rows.tolist(), texts, strict=True)]
+    if kind == b"p":
+        return _decode_predictions(block, start, count, rows, texts)
+    # Without texts, since those of the rows that are not wanted are unknown.
+    return replace(_decode_tokens(block, kind, count, start).take(rows), texts=texts)
+
+
+def _decode_tokens(block: bytes, kind: bytes, count: int, start: int) -> TokenColumns:
+    """Return the token scores of a block, without texts, from where its body begins."""
     counts = np.frombuffer(block, "<u4", count, start).astype(np.int64)
     total, position = int(counts.sum()), start + 4 * count
     spans = np.frombuffer(block, "<u4", 2 * total, position).reshape(-1, 2)
@@ -322,9 +407,7 @@ def decode_rows(
         position += 4 * len(spellings)
     joined_tokens = block[position:].decode("utf-8", "surrogatepass")
     tokens = json.loads(joined_tokens) if kind in (b"j", b"k") else joined_tokens.split("\0")
-    # Without texts, since those of the rows that are not wanted are unknown.
-    everything = TokenColumns([""] * count, counts, tokens, spans, logprobs, flags, spellings)
-    return replace(everything.take(rows), texts=texts)
+    return TokenColumns([""] * count, counts, tokens, spans, logprobs, flags, spellings)
 
 
 def is_intact(block: bytes, keys: bytes) -> bool:

@@ -25,9 +25,11 @@ import numpy as np
 from acceptability import registry
 from acceptability.errors import ReportError, SpecError, StoreError, SuiteError
 from acceptability.paths import home_folder
+from acceptability.suites.brackets import read_marks
 from acceptability.suites.catalog import (
     CatalogEntry,
     find_entries,
+    is_available,
     is_plugin_suite,
     load_catalog,
     locate_files,
@@ -76,7 +78,7 @@ def load_suite(
     name: str,
     *,
     columns: Mapping[str, str] | None = None,
-    marks: Mapping[str, int | None] | None = None,
+    marks: Mapping[str, int | None] | str | None = None,
     unit: str | None = None,
     **reading: Any,
 ) -> Suite:
@@ -89,7 +91,8 @@ def load_suite(
     Args:
         name: A name in the catalog, the path of a file, of an archive or of a folder, or ``hf:OWNER/NAME``.
         columns: For a table, the names of its columns by their meaning: ``{"text": "Sentence"}``.
-        marks: For a .txt file of examples, the labels of marks where they differ from CoLA's: ``{"?": 1}``.
+        marks: For a .txt file of examples, the labels of marks where they differ from CoLA's: ``{"?": 1}``, or
+            ``"?=1,#=drop"``. ``"none"`` reads a file without marks, a sentence a line.
         unit: The sampling unit, see ``Suite``: a tag, ``paradigm/item`` for two levels, or ``row``. By default that of
             the catalog or of the file; a table that declares none has its tag ``set``, or else ``item``, if all of its
             sentences and contrasts have it, and otherwise single rows.
@@ -104,7 +107,7 @@ def load_suite(
     Suite('starter', 838 sentences, 383 contrasts, unit='phenomenon')
     """
     options = parse_table_options({**reading, "columns": columns or {}})
-    suite = _open_suite(name, options, marks)
+    suite = _open_suite(name, options, read_marks(marks) if isinstance(marks, str) else marks)
     if suite.notes:
         _log.info("%s: %s", name, "; ".join(suite.notes))
     return suite if unit is None else replace(suite, unit=unit)
@@ -113,6 +116,9 @@ def load_suite(
 def _open_suite(name: str, options: TableOptions, marks: Mapping[str, int | None] | None) -> Suite:
     """Return a suite with the sampling unit that it declares."""
     kind = find_source_kind(name)
+    # Whoever gives marks says that a text is one of examples, even if it has tabs as a table has.
+    if marks and name.lower().endswith(".txt"):
+        kind = "text"
     # A text of which columns are named is a table, whatever it looks like.
     if kind == "text" and options.describe() and not marks:
         kind = "table"
@@ -140,7 +146,7 @@ def _open_catalog_suite(name: str) -> Suite:
     """Return a suite of the catalog, several together, or a part of one."""
     matching_entries = find_entries(name)
     if matching_entries:
-        return _read_entries(name, matching_entries)
+        return _read_entries(name, _keep_available(name, matching_entries))
     if parent_entries := _find_parents(name):
         # The longest one: "cola/targeted/x/y" is below the suite "cola/targeted/x", not below any shorter name.
         parent = max(parent_entries, key=lambda entry: len(entry.id))
@@ -228,12 +234,17 @@ def summarise_contents(suite: Suite) -> SuiteContents:
     )
 
 
-def load_contents(entry: CatalogEntry) -> SuiteContents:
-    """Return what the sentences of a suite of the catalog have, without reading its files.
+def load_contents(entry: CatalogEntry) -> SuiteContents | None:
+    """Return what the sentences of a suite of the catalog have, without reading its files; None if it is not known.
 
-    >>> load_contents(find_entries("blimp")[0]).first
+    What a data set of the Hub has is known of a copy on this machine only.
+
+    >>> contents = load_contents(find_entries("blimp")[0])
+    >>> contents.first if contents else None
     'Who should Derek hug after shocking Richard?'
     """
+    if entry.in_tables and not is_available(entry):
+        return None
     # The catalogs of other packages have no such file, and then the suite is read.
     known = None if is_plugin_suite(entry) else _load_known_contents().get(entry.id)
     return summarise_contents(load_suite(entry.id)) if known is None else known
@@ -311,10 +322,30 @@ def _is_in_home(path: Path) -> bool:
         return True
 
 
+def _keep_available(name: str, entries: Sequence[CatalogEntry]) -> Sequence[CatalogEntry]:
+    """Return the entries of a group of data sets of the Hub that are on this machine, if some are; say which are not.
+
+    Nobody wants a hundred languages downloaded who has put three of them into a folder.
+    """
+    if len(entries) < 2 or not all(entry.in_tables for entry in entries):
+        return entries
+    present = [entry for entry in entries if is_available(entry)]
+    if not 0 < len(present) < len(entries):
+        return entries
+    names = ", ".join(entry.id for entry in present[:10]) + (", …" if len(present) > 10 else "")
+    _log.warning(
+        "%s: %d of %d data sets are on this machine (%s), and the others are left out; to get them: "
+        "acceptability suites fetch %s",
+        *(name, len(present), len(entries), names, name),
+    )
+    return present
+
+
 def _read_entries(name: str, entries: Sequence[CatalogEntry]) -> Suite:
     """Return the suite of one entry, or of several together, from the cache if these files were read before."""
-    # Files of the package are few and small, and the readers of other packages may change without notice.
-    if any(not entry.folder or is_plugin_suite(entry) for entry in entries):
+    # Files of the package are few and small, and the readers of other packages may change without notice. Tables
+    # without hashes may have changed since they were read.
+    if any(not entry.folder or entry.in_tables or is_plugin_suite(entry) for entry in entries):
         return _parse_entries(name, entries)[0]
     place = SuiteCache("catalog", name)
     key = make_key(

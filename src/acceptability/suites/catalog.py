@@ -5,11 +5,16 @@ through the entry point ``acceptability.suites``, which names the path of a TOML
 
 Every file is compared with the sha256 of its uncompressed content in the catalog. A local copy may
 therefore be gzipped, and is trusted no more than a download.
+
+Some suites are data sets of the Hugging Face Hub (``in_tables``), whose files have no hashes here. Their tables are
+looked for in the folder of the suite, which may be a clone of the data set, and downloaded with the library
+``datasets`` otherwise.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import tomllib
 import zipfile
@@ -22,6 +27,7 @@ from typing import Any
 from acceptability.errors import SuiteError, UnknownName, first_error_line
 from acceptability.paths import home_folder, local_data_folder
 from acceptability.text.containers import MAX_BYTES, unpack_gzip
+from acceptability.text.io import read_content
 
 
 @dataclass(frozen=True)
@@ -40,6 +46,7 @@ class CatalogEntry:
         upstream: The upstream path of a file if it differs; ``ARCHIVE.zip!member`` for a file
             inside an archive, and empty for a file that cannot be downloaded.
         quirks: Peculiarities that a user of the data should know.
+        hub, config, revision: The name of a data set on the Hub, its configuration and its revision.
         catalog_folder: The folder of the catalog, in which the files of a suite without ``folder`` lie.
     """
 
@@ -58,7 +65,20 @@ class CatalogEntry:
     quirks: tuple[str, ...]
     unit: str = ""
     unit_reason: str = ""
+    hub: str = ""
+    config: str = ""
+    revision: str = ""
     catalog_folder: Path = Path(__file__).parent
+
+    @property
+    def in_tables(self) -> bool:
+        """Whether the suite is tables without hashes, as the data sets of the Hub are, and not files with hashes."""
+        return self.reader == "hub"
+
+    @property
+    def place(self) -> str:
+        """Where a copy of the tables lies below ``ACCEPTABILITY_DATA``."""
+        return f"{self.folder}/{self.config}" if self.config else self.folder
 
 
 @cache
@@ -91,6 +111,31 @@ def find_entries(name: str) -> list[CatalogEntry]:
     """
     exact = [entry for entry in load_catalog() if entry.id == name]
     return exact or [entry for entry in load_catalog() if entry.id.startswith(f"{name}/")]
+
+
+def find_language_entries(language: str) -> list[CatalogEntry]:
+    """Return the entries of the suites of a language; an error lists the languages if there is none.
+
+    Args:
+        language: A code of BCP 47, such as ``zh``, or of ISO 639-3, such as ``zho``.
+
+    >>> [entry.id for entry in find_language_entries("zh")]
+    ['climp', 'sling', 'zhoblimp']
+    >>> find_language_entries("deu") == find_language_entries("de")
+    True
+    """
+    wanted = language.strip().lower()
+    # The names of the data sets of MultiBLiMP are codes of ISO 639-3, which say what the shorter codes are.
+    short = {entry.config: entry.language for entry in load_catalog() if entry.folder == "multiblimp"} | {
+        "zho": "zh",
+        "jpn": "ja",
+    }
+    wanted = short.get(wanted, wanted)
+    entries = [entry for entry in load_catalog() if entry.language.lower() == wanted]
+    if not entries:
+        known = sorted({entry.language for entry in load_catalog()})
+        raise UnknownName("language of suites", language, known, hint=f"There are suites in: {', '.join(known)}.")
+    return entries
 
 
 def require_entries(name: str) -> list[CatalogEntry]:
@@ -137,6 +182,8 @@ _TIMEOUT_SECONDS = 60
 
 def read_contents(entry: CatalogEntry) -> dict[str, bytes]:
     """Return the verified content of each file of a suite, by its path; missing files are downloaded."""
+    if entry.in_tables:
+        return {path: read_content(location) for path, location in locate_files(entry).items()}
     return {path: _read_content(entry, path) for path in entry.files}
 
 
@@ -144,13 +191,15 @@ def fetch_files(entry: CatalogEntry) -> list[Path]:
     """Download the files of a suite that are not on this machine yet, verify all, and return their locations."""
     locations = locate_files(entry)
     # Files that were there already are verified as well: they may be damaged or edited.
-    for path, location in locations.items():
+    for path, location in locations.items() if not entry.in_tables else ():
         verify_file(entry, path, location)
     return list(locations.values())
 
 
 def locate_files(entry: CatalogEntry) -> dict[str, Path]:
     """Return the location of each file of a suite, by its path; missing files are downloaded."""
+    if entry.in_tables:
+        return _find_tables(entry) or {f"{entry.config or 'data'}.jsonl": _download_tables(entry)}
     return {path: _find_file(entry, path) or _download(entry, path) for path in entry.files}
 
 
@@ -161,11 +210,21 @@ def verify_file(entry: CatalogEntry, path: str, location: Path) -> None:
 
 def is_available(entry: CatalogEntry) -> bool:
     """Return whether every file of a suite is on this machine."""
+    if entry.in_tables:
+        return bool(_find_tables(entry))
     return all(_find_file(entry, path) for path in entry.files)
 
 
 def verify_files(entry: CatalogEntry) -> dict[str, str]:
-    """Return the location of each file of a suite; a missing or altered file is an error."""
+    """Return the location of each file of a suite; a missing or altered file is an error.
+
+    The tables of a data set of the Hub have no hashes: only that they are there is verified.
+    """
+    if entry.in_tables:
+        tables = _find_tables(entry)
+        if not tables:
+            raise SuiteError(f"suite {entry.id!r}: {_describe_place(entry)}")
+        return {path: str(location) for path, location in tables.items()}
     locations = {path: location for path in entry.files if (location := _find_file(entry, path))}
     for path, location in locations.items():
         verify_file(entry, path, location)
@@ -191,6 +250,83 @@ def _find_file(entry: CatalogEntry, path: str) -> Path | None:
     # The local copy comes first: whoever names a folder wants those files, even if others were downloaded before.
     candidates = [folder / name for folder in folders for name in (path, f"{path}.gz")]
     return next((candidate for candidate in candidates if candidate.is_file()), None)
+
+
+_TABLE_SUFFIXES = (".tsv", ".csv", ".jsonl", ".parquet")
+
+
+def _find_tables(entry: CatalogEntry) -> dict[str, Path]:
+    """Return the tables of a suite in the local copy or in the cache, by their paths; none if there is no copy."""
+    local = local_data_folder()
+    for folder in (*((local / entry.folder,) if local else ()), _cache_folder(entry)):
+        # A clone has a folder for each configuration; what was downloaded here is one file, and COMPS has files.
+        tables = [
+            path
+            for path in sorted(folder.rglob("*"))
+            if path.suffix.lower() in _TABLE_SUFFIXES and path.is_file() and _is_of_config(entry, path, folder)
+        ]
+        if tables:
+            return {str(path.relative_to(folder)): path for path in tables}
+    return {}
+
+
+def _is_of_config(entry: CatalogEntry, path: Path, folder: Path) -> bool:
+    """Tell whether a table is one of a configuration: by its folder, or by its name, as ``comps_wugs_dist-before``."""
+    if not entry.config:
+        return True
+    relative = path.relative_to(folder)
+    if entry.config in relative.parts[:-1]:
+        return True
+    name = relative.stem.replace("-", "_").removeprefix(f"{entry.folder}_")
+    return name == entry.config or (name.startswith(f"{entry.config}_") and _longest_config(entry, name))
+
+
+def _longest_config(entry: CatalogEntry, name: str) -> bool:
+    # "wugs_dist_before" is of the configuration "wugs_dist", and not of "wugs".
+    others = (other.config for other in load_catalog() if other.folder == entry.folder)
+    return not any(len(other) > len(entry.config) and name.startswith(other) for other in others)
+
+
+def _describe_place(entry: CatalogEntry) -> str:
+    """Return where a copy of a data set of the Hub is looked for, and how to get one."""
+    local = local_data_folder()
+    others = (
+        sorted({one.name for one in (local / entry.folder).iterdir()})
+        if local and (local / entry.folder).is_dir()
+        else []
+    )
+    has = f" (there are: {', '.join(others[:10])}{', …' if len(others) > 10 else ''})" if others else ""
+    fetch = (
+        f"Run: acceptability suites fetch {entry.id}"
+        if entry.hub
+        else f"It cannot be downloaded here: see {entry.source}"
+    )
+    return f"there are no tables in {entry.place} of ACCEPTABILITY_DATA{has}, and none were downloaded. {fetch}"
+
+
+def _download_tables(entry: CatalogEntry) -> Path:
+    """Download the rows of a data set of the Hub into the cache, and return the file that they are kept in."""
+    # Imported here: only these suites need the module, which imports this one's room.
+    from acceptability.suites.table_files import load_hub_table
+
+    if not entry.hub:
+        raise SuiteError(f"suite {entry.id!r}: {_describe_place(entry)}")
+    name = ":".join(filter(None, (entry.hub, entry.config))) + (f"@{entry.revision}" if entry.revision else "")
+    try:
+        rows = load_hub_table(name)[1].rows
+    except SuiteError as error:
+        raise SuiteError(
+            f"suite {entry.id!r}: {error}. Check the connection; accept the terms at {entry.source} and log in with "
+            f"`hf auth login` if there are any; or put a copy at {entry.place} in the folder of ACCEPTABILITY_DATA."
+        ) from error
+    target = _cache_folder(entry) / f"{entry.config or 'data'}.jsonl"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    lines = (json.dumps(dict(row), ensure_ascii=False, default=str) for _, row in rows)
+    # Written aside first: a download that is stopped must not leave half a suite, which has no hash to show it.
+    unfinished = target.with_suffix(".unfinished")
+    unfinished.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
+    unfinished.replace(target)
+    return target
 
 
 def _cache_folder(entry: CatalogEntry) -> Path:
@@ -233,8 +369,8 @@ def _download(entry: CatalogEntry, path: str) -> Path:
     try:
         downloaded = pooch.retrieve(
             address,
-            # The catalog has checksums of members only; an archive is verified by the member that is taken from it.
-            known_hash=None if member else f"sha256:{entry.files[path]}",
+            # The catalog has checksums of members and of uncompressed content only. Both are compared further down.
+            known_hash=None if member or path.endswith(".gz") else f"sha256:{entry.files[path]}",
             fname=Path(remote).name if member else target.name,
             path=target.parent,
             downloader=pooch.HTTPDownloader(timeout=_TIMEOUT_SECONDS, progressbar=False),

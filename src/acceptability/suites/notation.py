@@ -4,37 +4,45 @@
     Betsy buttered (*at) the toast.
     ??Who did you wonder whether left?
 
-A mark before a sentence is its judgement: ``*``, ``*?``, ``?*``, ``??``, ``?``, ``#``. Within a sentence,
-``(at)`` is optional, ``(*at)`` must be left out, ``*(at)`` is obligatory; ``[has/*have]`` and ``{boil, fry}`` are
-alternatives. Every combination of choices gives a sentence, which is as bad as the worst mark in it
-(Warstadt, Singh and Bowman 2019, section 3). Two sentences that differ in one choice, one acceptable and one
-not, are a contrast. A backslash escapes a bracket, slash or star; a star in the middle of a sentence is an
-error.
+A mark before a sentence is its judgement: ``*``, ``*?``, ``?*``, ``??``, ``?``, ``#``, ``%``, ``(?)``, ``✓``, ``OK``;
+so is a word before a tab (``good``, ``ungrammatical``). Within a sentence, ``(at)`` is optional, ``(*at)`` must be left
+out, ``*(at)`` is obligatory; ``[has/*have]`` and ``{boil, fry}`` are alternatives; a labelled bracket,
+``[NP the dog]``, is a constituent, whose bracket and label are left out. Every combination of choices gives a sentence,
+which is as bad as the worst mark in it (Warstadt, Singh and Bowman 2019, section 3). Two sentences that differ in one
+choice, one acceptable and one not, are a contrast. A backslash escapes a bracket, slash or star; a mark in the middle
+of a sentence is an error.
 
 Numbers and letters before an example become its tag ``example``; text in brackets after the end of a
-sentence becomes its tag ``phenomenon``. Glosses, translations and sentences whose mark has no label are
-skipped, and logged.
+sentence becomes its tag ``phenomenon``. An example may go on in the next line, and a line may hold several (``a.``,
+``b.``). Glosses, translations, comments (``%%``) and sentences whose mark has no label are skipped, and logged.
+
+A file without any mark or bracket may as well be a text: it is read only if the caller says what it is.
 """
 
 from __future__ import annotations
 
 import logging
-import math
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from itertools import product
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from acceptability.errors import SuiteError
+from acceptability.errors import SuiteError, shorten
+from acceptability.suites.brackets import (
+    COLA_MARKS,
+    CONSTITUENT_PATTERN,
+    MARK_PATTERN,
+    PLAIN_TEXT,
+    Variant,
+    begins_with_mark,
+    escape_notation,
+    expand_example,
+    split_mark,
+)
 from acceptability.text.io import read_content, read_lines
 from acceptability.types import Contrast, Sentence, Suite, make_contrast
 
 _log = logging.getLogger(__name__)
-
-
-COLA_MARKS: Mapping[str, int | None] = {"": 1, "*": 0, "*?": 0, "?*": 0, "??": 0, "?": None, "#": None}
-"""The label of each mark by default; None skips the sentence. CoLA excludes sentences marked ? and #."""
 
 
 # Of all expanded sentences of a file together: each line may be within its limits, and the file still fill the memory.
@@ -45,33 +53,42 @@ def read_notation(path: Path, *, marks: Mapping[str, int | None] | None = None) 
     """Return the suite in a file of examples.
 
     Args:
-        marks: The labels of marks where they differ from CoLA's: ``{"?": 1}``; None skips the sentences.
+        marks: The labels of marks where they differ from CoLA's: ``{"?": 1}``; None skips the sentences. With
+            ``PLAIN_TEXT`` every line is a sentence without a label. Without any, the file needs marks or brackets.
     """
     where = str(path)
-    content = read_content(path)
+    lines = [_Line(number, line) for number, line in read_lines(read_content(path), where) if line.strip()]
+    if marks == PLAIN_TEXT:
+        return _read_plain(path, lines)
+    if marks is None and lines and not _is_notation(lines):
+        raise SuiteError(
+            f"{where} has neither judgement marks nor alternatives in brackets: is it a list of examples, or a text? "
+            "--marks none (marks='none') reads a sentence a line, without labels; --marks '=1' (marks='=1') reads "
+            "examples that are all acceptable"
+        )
     labels = {**COLA_MARKS, **(marks or {})}
     sentences: list[Sentence] = []
     contrasts: list[Contrast] = []
     example = ""
     expanded_characters = 0
-    for number, line in read_lines(content, where):
-        if not line.strip() or _is_skipped(line, f"{where}, line {number}"):
-            continue
-        body, example, tags = _parse_line(line, example)
+    for line in _list_examples(lines, where):
+        body, example, tags = _parse_line(line.text, example)
+        place = f"{where}, line {line.number}"
+        if tags.get("phenomenon", "").lower() in _JUDGEMENT_WORDS:
+            raise SuiteError(
+                f"{place}: the judgement ({tags['phenomenon']}) stands after the sentence; write it before"
+            )
         if not body:
-            _log.warning("%s, line %d: skipped, a number without an example", where, number)
+            _log.warning("%s: skipped, a number without an example", place)
             continue
-        # The body may contain a mark from before the number, so only the rest of it can be located in the line.
-        unmarked = body.lstrip("*?# ")
-        start = line.find(unmarked) - (len(body) - len(unmarked))
-        variants = expand_example(body, f"{where}, line {number}", start)
+        variants = expand_example(*_read_judgement(body, line.text, place))
         expanded_characters += sum(len(variant.text) for variant in variants)
         if expanded_characters > _MAX_CHARACTERS:
             raise SuiteError(
-                f"{where}, line {number}: the examples so far expand to more than {_MAX_CHARACTERS:,} characters. "
+                f"{place}: the examples so far expand to more than {_MAX_CHARACTERS:,} characters. "
                 "Use fewer brackets per line, or several files."
             )
-        labelled = _label_variants(variants, number, tags, labels, where)
+        labelled = _label_variants(variants, line.name, tags, labels, place)
         sentences += labelled.values()
         contrasts += _find_contrasts(labelled)
     if not sentences:
@@ -80,37 +97,110 @@ def read_notation(path: Path, *, marks: Mapping[str, int | None] | None = None) 
     return Suite(path.stem, tuple(sentences), tuple(contrasts), unit="item")
 
 
-def read_marks(text: str) -> dict[str, int | None]:
-    """Return the labels of marks in a text such as ``?=1,#=drop``.
+@dataclass(frozen=True)
+class _Line:
+    """A line of a file, or one of several examples in it.
 
-    >>> read_marks("?=1,#=drop")
-    {'?': 1, '#': None}
+    Args:
+        number: The number of the line, or of the first of several that hold one example.
+        part: The letter of an example that shares its line with others.
     """
-    labels: dict[str, int | None] = {"0": 0, "1": 1, "drop": None}
-    label_of = {}
-    for part in text.split(","):
-        mark, equals, label = part.strip().rpartition("=")
-        if not equals or mark not in COLA_MARKS or label not in labels:
-            known = " ".join(filter(None, COLA_MARKS))
+
+    number: int
+    text: str
+    part: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.number}{self.part}"
+
+
+def _read_plain(path: Path, lines: Sequence[_Line]) -> Suite:
+    """Return the suite of a file with a sentence a line, without labels."""
+    for line in lines:
+        if begins_with_mark(line.text):
             raise SuiteError(
-                f"cannot read the marks {text!r}: write MARK=0, MARK=1 or MARK=drop; the marks are {known}"
+                f"{path}, line {line.number}: {shorten(line.text.strip())!r} begins with a mark, and the file was said "
+                "to have none. Remove it, or read the marks as labels: leave out --marks none"
             )
-        label_of[mark] = labels[label]
-    return label_of
+    if not lines:
+        raise SuiteError(f"{path} has no sentences")
+    return Suite(path.stem, tuple(Sentence(line.name, line.text.strip()) for line in lines))
+
+
+# What no text has by chance: a mark attached to a word at the beginning or in a bracket, an obligatory or a labelled
+# bracket, or alternatives one of which has a mark.
+_NOTATION = re.compile(
+    rf"\A(?:[*?#%＊∗⁎？＃％]+(?=[^\W\d_])|[✓✔√]|\([*?#%]+\))|(?<=[/(\[{{,])[*?#%]+\w|(?<=\s)\*+\w|\*\("
+    rf"|{CONSTITUENT_PATTERN}"
+)
+# No bracket inside: a line of many opening ones would otherwise be looked through from each of them.
+_BRACKET = re.compile(r"[\[{]([^\[\]{}]*)[\]}]")
+
+# A list in a text has stars before all of its lines, where examples have them before some.
+_WEAK_MARK = re.compile(r"[*?%]+\s")
+
+
+def _is_notation(lines: Sequence[_Line]) -> bool:
+    bodies = [_parse_line(line.text, "")[0] for line in lines]
+    weak = [bool(_WEAK_MARK.match(body)) for body in bodies]
+    return any(map(_has_notation, bodies)) or (any(weak) and not all(weak))
+
+
+def _has_notation(body: str) -> bool:
+    alternatives = (re.split("[/,]", inside) for inside in _BRACKET.findall(body))
+    return bool(
+        _NOTATION.search(body)
+        or _find_judgement_word(body)
+        or any(
+            len(parts) > 1 and any(re.match(rf"\s*{MARK_PATTERN}", part) for part in parts) for parts in alternatives
+        )
+    )
+
+
+# Words that tables of linguists have for judgements, and the marks that they mean.
+_JUDGEMENT_WORDS = {
+    **dict.fromkeys(("good", "acceptable", "grammatical", "true", "ok"), "OK"),
+    **dict.fromkeys(("bad", "unacceptable", "ungrammatical", "false"), "*"),
+}
+
+
+def _find_judgement_word(body: str) -> str:
+    """Return the mark that the word before a tab means; empty if there is none."""
+    word, tab, _ = body.partition("\t")
+    return _JUDGEMENT_WORDS.get(word.strip().lower(), "") if tab else ""
+
+
+def _read_judgement(body: str, line: str, place: str) -> tuple[str, str, int]:
+    """Return an example with its judgement before a tab as a mark, the place, and the column of the example."""
+    # The body may contain a mark from before the number, so only the rest of it can be located in the line.
+    unmarked = re.sub(rf"\A{MARK_PATTERN}\s*", "", body)
+    start = max(line.find(unmarked) - (len(body) - len(unmarked)), 0)
+    if word_mark := _find_judgement_word(body):
+        sentence = body.partition("\t")[2].strip()
+        if split_mark(sentence, place)[0]:
+            raise SuiteError(f"{place}: two judgements, one before the tab and one before the sentence")
+        body, unmarked, start = f"{word_mark} {sentence}", sentence, line.find(sentence) - len(word_mark) - 1
+    if "\t" in unmarked:
+        raise SuiteError(
+            f"{place}: a tab within {shorten(unmarked)!r}. Before a tab stands a mark or one of the words "
+            f"{', '.join(_JUDGEMENT_WORDS)}; a table has a header, and a name that ends in .tsv"
+        )
+    return body, place, start
 
 
 # Numbers as linguists write them: "(12)", "(12')", "(iv)", "12a.", "a.", "(b)", after an optional bullet, with a mark
 # before or after the number. A bare "12" is a number only with a full stop or bracket and a space after it, since
 # sentences may start with numerals.
 _NUMBER = re.compile(
-    r"\s*(?:[-•]\s+)?(?P<first>[*?#]+\s*)?"
+    rf"\s*(?:[-•]\s+)?(?P<first>{MARK_PATTERN}\s*)?"
     r"(?P<number>\(\d+'*[a-z]?\)|\([ivxl]+\)|\d+[a-z]?[.)](?=\s))?\s*"
-    r"(?P<second>[*?#]+\s*)?(?P<letter>(?:[a-z]|[ivx]+)[.)](?=\s|[*?#]|\Z)|\([a-z]\))?\s*"
+    rf"(?P<second>{MARK_PATTERN}\s*)?(?P<letter>(?:[a-z]|[ivx]+)[.)](?=\s|[*?#%✓✔√]|\Z)|\([a-z]\))?\s*"
 )
 
 _BULLET = re.compile(r"\s*[-•]\s+")
 
-_TRAILING_NOTE = re.compile(r"(?<=[.?!])\s+\((?P<phenomenon>[^()*?#][^()]*)\)\s*\Z")
+_TRAILING_NOTE = re.compile(r"(?<=[.?!])\s+\((?P<phenomenon>[^()*?#%✓✔√][^()]*)\)\s*\Z")
 
 
 def _parse_line(line: str, example: str) -> tuple[str, str, dict[str, str]]:
@@ -123,8 +213,9 @@ def _parse_line(line: str, example: str) -> tuple[str, str, dict[str, str]]:
     assert match is not None
     tags: dict[str, str] = {}
     if match["number"] or match["letter"]:
-        # A mark may stand before the number: *(12) a. The dog bark.
-        body = (match["first"] or "").strip() + (match["second"] or "").strip() + line[match.end() :]
+        # A mark may stand before the number: *(12) a. The dog bark. The space keeps OK a word of its own.
+        mark = (match["first"] or "").strip() + (match["second"] or "").strip()
+        body = f"{mark} {line[match.end() :]}" if mark else line[match.end() :]
         parsed_number = re.fullmatch(r"\W*(\d+|[ivxl]+)?'*([a-z]?)\W*", match["number"] or "")
         number = (parsed_number[1] if parsed_number else None) or example
         letter = (match["letter"] or "").strip("().") or (parsed_number[2] if parsed_number else "")
@@ -132,46 +223,138 @@ def _parse_line(line: str, example: str) -> tuple[str, str, dict[str, str]]:
     else:
         bullet = _BULLET.match(line)
         body, number = line[bullet.end() :] if bullet else line.lstrip(), example
-    body = body.rstrip()
+    body = body.strip()
     if after := _TRAILING_NOTE.search(body):
         tags["phenomenon"] = after["phenomenon"]
         body = body[: after.start()]
     return body, number, tags
 
 
-_TRANSLATION = re.compile(r"\s*(?:‘[^‘’]*’|“[^“”]*”|'[^']*'|\"[^\"]*\")\s*\Z")
+def _list_examples(lines: Sequence[_Line], where: str) -> Iterator[_Line]:
+    """Yield the examples of a file, in one line each, without what is none; what is skipped or joined is logged."""
+    kept: list[_Line] = []
+    for index, line in enumerate(lines):
+        following = lines[index + 1].text if index + 1 < len(lines) else ""
+        if kind := _find_skipped(line.text, kept[-1].text if kept else "", following):
+            _log.warning("%s, line %d: skipped, %s: %s", where, line.number, kind, shorten(line.text.strip()))
+        elif kept and _continues(kept[-1].text, line.text):
+            _log.warning("%s, line %d: read as the rest of line %d", where, line.number, kept[-1].number)
+            kept[-1] = replace(kept[-1], text=f"{kept[-1].text.rstrip()} {line.text.strip()}")
+        else:
+            kept.append(line)
+    for line in kept:
+        yield from _split_letters(line)
 
-# The glossing abbreviations of the Leipzig Glossing Rules after a hyphen, equals sign or full stop ("dog-PL.NOM"). A
-# single such word may be an ordinary hyphenated one, so a line needs two of them to count as a gloss.
-_GLOSS = re.compile(
-    r"\S[-=.](?:[123]?(?:SG|PL|DU)|[123]|NOM|ACC|DAT|GEN|ABS|ERG|LOC|INS|ABL|TOP|PST|PAST|PRS|PRES|FUT|PFV|IPFV|PROG"
-    r"|NEG|INF|PASS|CAUS|COP|DEF|INDF|COMP|REL|SUBJ|OBJ|SBJV|IMP|COND|HON|DECL|PTCP|AUX|POSS|REFL)(?![a-z])",
+
+_CLOSING_QUOTE = r"”’\"')\]}」』"
+_SENTENCE_END = rf"[.?!…。？！][{_CLOSING_QUOTE}]*"
+
+
+def _continues(example: str, line: str) -> bool:
+    """Tell whether a line is the rest of a numbered example whose sentence has not ended."""
+    match, before = _NUMBER.match(line), _NUMBER.match(example)
+    assert match is not None
+    assert before is not None
+    has_number = any(match[name] for name in ("first", "number", "second", "letter")) or _BULLET.match(line)
+    is_open = not re.search(rf"{_SENTENCE_END}(?:\s+\([^()]*\))?\s*\Z", example) and example[before.end() :].strip()
+    first = line.lstrip()[0]
+    return bool(
+        (before["number"] or before["letter"]) and is_open and not has_number and (line[0].isspace() or first.islower())
+    )
+
+
+def _split_letters(line: _Line) -> Iterator[_Line]:
+    """Yield the examples of a line that holds several: (12) a. The dog barks. b. *The dog bark."""
+    match = _NUMBER.match(line.text)
+    assert match is not None
+    if (match["letter"] or "").strip("().") != "a":
+        yield line
+        return
+    # Runs of spaces are shortened, since each of them would be tried as the beginning of a wide space.
+    opening = len(re.sub(r"\s{2,}", "  ", line.text[: match.end()]))
+    rest, letter = re.sub(r"\s{2,}", "  ", line.text), "a"
+    while letter < "z":
+        # A letter is one of the enumeration only in order, and after the end of a sentence or a wide space.
+        following = chr(ord(letter) + 1)
+        pattern = rf"(?:(?<=[.?!…。？！{_CLOSING_QUOTE}])|(?<=\s))\s+(?=\(?{following}[.)]\s*\S)"
+        found = re.compile(pattern).search(rest, opening)
+        if not found:
+            break
+        yield replace(line, text=rest[: found.start()].rstrip(), part=letter)
+        rest, letter, opening = rest[found.end() :], following, 0
+    yield replace(line, text=rest, part=letter if letter > "a" else "")
+
+
+_COMMENT = re.compile(r"\s*%%")
+
+# Within quotation marks an apostrophe is followed by a letter, which a closing one is not.
+_TRANSLATION = re.compile(
+    r"\s*(?:(?:(?:lit|int)\.?:?|(?:literally|intended(?: (?:meaning|reading))?|meaning|reading|translation):)\s*)?"
+    r"(?:‘(?:[^‘’]|’(?=\w))*’|“[^“”]*”|'(?:[^']|'(?=\w))*'|\"[^\"]*\")\.?(?:\s*\([^()]*\))?\s*\Z",
     re.IGNORECASE,
 )
 
+# The glossing abbreviations of the Leipzig Glossing Rules after a hyphen, equals sign or full stop ("dog-PL.NOM"). A
+# single such word may be an ordinary hyphenated one, so a line needs two of them to count as a gloss.
+_ABBREVIATIONS = (
+    r"(?:[123]?(?:SG|PL|DU)|[123]|NOM|ACC|DAT|GEN|ABS|ERG|LOC|INS|ABL|TOP|PST|PAST|PRS|PRES|FUT|PFV|IPFV|PROG"
+    r"|NEG|INF|PASS|CAUS|COP|DEF|INDF|COMP|REL|SUBJ|OBJ|SBJV|IMP|COND|HON|DECL|PTCP|AUX|POSS|REFL)"
+)
+_GLOSS = re.compile(rf"\S[-=.]{_ABBREVIATIONS}(?![a-z])", re.IGNORECASE)
 
-def _is_skipped(line: str, where: str) -> bool:
-    """Return whether a line is a gloss or a translation, and log it if so."""
+# An abbreviation as a word of its own, in capitals: "NEG", "3SG". The numbers alone are none.
+_GLOSS_WORD = re.compile(rf"(?![123]\b){_ABBREVIATIONS}(?:[-=.]\S+)?")
+
+# Small capitals, of Unicode or of LaTeX, which no sentence has.
+_SMALL_CAPITALS = re.compile(r"[ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢ]{2}|\\textsc\{")
+
+
+def _find_skipped(line: str, before: str, following: str) -> str:
+    """Return what a line is that is no example, or an empty text.
+
+    Args:
+        before, following: The example before it and the line after it.
+    """
+    if _COMMENT.match(line):
+        return "a comment"
+    if _TRANSLATION.match(line):
+        return "a translation"
+    is_between = _TRANSLATION.match(following) and _is_aligned(before, line)
+    return "a gloss" if _is_gloss(line) or is_between else ""
+
+
+def _is_gloss(line: str) -> bool:
+    # A gloss has neither stars nor alternatives, and no backslash before its first word.
+    if _SMALL_CAPITALS.search(line) and not (
+        "*" in line or ("[" in line and "/" in line) or re.match(r"\s*\\(?!textsc)", line)
+    ):
+        return True
+    glossed = sum(bool(_GLOSS.search(word) or _GLOSS_WORD.fullmatch(word)) for word in line.split())
     # Brackets and stars do not occur in glosses, but they do in examples.
-    is_gloss = sum(bool(_GLOSS.search(word)) for word in line.split()) > 1 and not re.search(r"[\[\]{}()*\\]", line)
-    line_kind = "a translation" if _TRANSLATION.match(line) else "a gloss" if is_gloss else ""
-    if line_kind:
-        _log.warning("%s: skipped, %s: %s", where, line_kind, line.strip())
-    return bool(line_kind)
+    return glossed > 1 and not re.search(r"[\[\]{}()*\\]", line)
+
+
+def _is_aligned(example: str, line: str) -> bool:
+    """Tell whether a line without a number has as many words as the example before it, as a gloss has."""
+    match = _NUMBER.match(line)
+    assert match is not None
+    has_number = any(match[name] for name in ("first", "number", "second", "letter"))
+    words = _parse_line(example, "")[0].split() if example else []
+    return not has_number and len(words) == len(line.split()) > 1
 
 
 def _label_variants(
-    variants: list[Variant], number: int, tags: Mapping[str, str], labels: Mapping[str, int | None], where: str
+    variants: list[Variant], item: str, tags: Mapping[str, str], labels: Mapping[str, int | None], place: str
 ) -> dict[tuple[int, ...], Sentence]:
     """Return the labelled sentences of an example by their choices, and log those whose mark has no label."""
     labelled = {}
     for variant_number, variant in enumerate(variants, start=1):
         label = labels[variant.mark]
         if label is None:
-            _log.warning("%s, line %d: left out, marked %s: %s", where, number, variant.mark, variant.text)
+            _log.warning("%s: left out, marked %s: %s", place, variant.mark, variant.text)
             continue
-        name = str(number) if len(variants) == 1 else f"{number}/{variant_number}"
-        own = {"item": str(number), **tags, "mark": variant.mark}
+        name = item if len(variants) == 1 else f"{item}/{variant_number}"
+        own = {"item": item, **tags, "mark": variant.mark}
         labelled[variant.picks] = Sentence(name, variant.text, label=label, tags=own)
     return labelled
 
@@ -189,210 +372,6 @@ def _find_contrasts(labelled: Mapping[tuple[int, ...], Sentence]) -> Iterator[Co
                 yield make_contrast(better, worse)
 
 
-# The order decides which mark an expanded sentence gets if its choices have several.
-_WORST_FIRST = ("*", "*?", "?*", "??", "?", "#", "")
-
-_MARK = re.compile(r"[*?#]+")
-
-_CLOSING = {"(": ")", "[": "]", "{": "}"}
-
-_PUNCTUATION = ".,;:?!"
-
-# The number of sentences is the product of the numbers of choices, so twenty brackets in a line would be a million.
-_MAX_VARIANTS = 1000
-
-_MAX_EXPANSION_CHARACTERS = 10_000_000
-
-
-@dataclass(frozen=True)
-class Alternative:
-    """One alternative in a bracket: its words, possibly none, and its mark."""
-
-    text: str
-    mark: str = ""
-
-
-@dataclass(frozen=True)
-class Variant:
-    """One of the sentences of an example: the index of the choice in each bracket, the text, and the mark."""
-
-    picks: tuple[int, ...]
-    text: str
-    mark: str
-
-
-def expand_example(text: str, where: str = "line 1", start: int = 0) -> list[Variant]:
-    """Return every sentence of an example with brackets.
-
-    Args:
-        where: The line, for error messages.
-        start: The column of the text in the line, for error messages.
-
-    >>> [variant.mark + variant.text for variant in expand_example("Betsy buttered (*at) the toast.")]
-    ['Betsy buttered the toast.', '*Betsy buttered at the toast.']
-    """
-    mark, rest = _split_mark(text, f"{where}, column {start + 1}")
-    pieces = _parse_pieces(rest, where, start + len(text) - len(rest))
-    brackets = [piece for piece in pieces if isinstance(piece, tuple)]
-    # Checked before any sentence is built: the product can be astronomically large.
-    count = math.prod(map(len, brackets))
-    if count > _MAX_VARIANTS:
-        raise SuiteError(f"{where}: the example expands to {count:,} sentences; at most {_MAX_VARIANTS:,} are allowed")
-    if count > 1 and count * len(rest) > _MAX_EXPANSION_CHARACTERS:
-        raise SuiteError(
-            f"{where}: {count:,} sentences of up to {len(rest):,} characters are too much for one example; write "
-            "shorter ones"
-        )
-    variants = []
-    for picks in product(*(range(len(bracket)) for bracket in brackets)):
-        chosen = [bracket[pick] for bracket, pick in zip(brackets, picks, strict=True)]
-        marks = [mark, *(choice.mark for choice in chosen)]
-        text = _fill_choices(pieces, chosen)
-        if not text:
-            raise SuiteError(
-                f"{where}, column {start + 1}: nothing is left of the example without the text in brackets"
-            )
-        variants.append(Variant(picks, text, min(marks, key=_WORST_FIRST.index)))
-    return variants
-
-
-def _split_mark(text: str, where: str) -> tuple[str, str]:
-    """Return the mark at the beginning of a text, and the text without it."""
-    match = _MARK.match(text)
-    # A star directly before a bracket belongs to the bracket, whose content is obligatory.
-    if not match or text.startswith("*("):
-        return "", text
-    if match[0] not in _WORST_FIRST:
-        known = " ".join(filter(None, _WORST_FIRST))
-        raise SuiteError(
-            f"{where}: {match[0]!r} is not a mark; the marks are {known}. Write \\{match[0][0]} for the character."
-        )
-    return match[0], text[match.end() :].lstrip()
-
-
-def _parse_pieces(text: str, where: str, start: int) -> list[str | tuple[Alternative, ...]]:
-    """Return the pieces of an example: strings of plain text, and tuples of the choices in a bracket."""
-    pieces: list[str | tuple[Alternative, ...]] = []
-    plain, is_obligatory = "", False
-    position = 0
-    while position < len(text):
-        letter = text[position]
-        if letter == "\\" and position + 1 < len(text):
-            plain += text[position + 1]
-            position += 2
-        elif letter in _CLOSING:
-            end = _find_closing_bracket(text, position, where, start)
-            pieces.append(plain)
-            pieces.append(
-                _parse_choices(
-                    letter, text[position + 1 : end], is_obligatory, f"{where}, column {start + position + 1}"
-                )
-            )
-            plain, is_obligatory = "", False
-            position = end + 1
-        elif letter in _CLOSING.values():
-            raise SuiteError(
-                f"{where}, column {start + position + 1}: {letter!r} closes nothing. Write \\{letter} instead."
-            )
-        elif letter == "*":
-            is_obligatory = text[position + 1 : position + 2] == "("
-            if not is_obligatory:
-                raise _stray_star_error(f"{where}, column {start + position + 1}")
-            position += 1
-        else:
-            plain += letter
-            position += 1
-    return [*pieces, plain]
-
-
-def _stray_star_error(where: str) -> SuiteError:
-    return SuiteError(
-        f"{where}: a star in the middle of a sentence is no judgement. Put alternatives in brackets, [good/*bad], "
-        "or write \\* for the character."
-    )
-
-
-def _find_closing_bracket(text: str, opening: int, where: str, start: int) -> int:
-    """Return the position of the bracket that closes the one at a position."""
-    position = opening + 1
-    while position < len(text):
-        if text[position] == "\\":
-            position += 2
-            continue
-        if text[position] == _CLOSING[text[opening]]:
-            return position
-        if text[position] in "([{)]}":
-            raise SuiteError(
-                f"{where}, column {start + position + 1}: {text[position]!r} inside {text[opening]!r}. "
-                f"Brackets cannot be nested; write \\{text[position]} for the character."
-            )
-        position += 1
-    raise SuiteError(
-        f"{where}, column {start + opening + 1}: {text[opening]!r} is not closed. "
-        f"Write \\{text[opening]} for the character."
-    )
-
-
-def _parse_choices(kind: str, inside: str, is_obligatory: bool, where: str) -> tuple[Alternative, ...]:
-    if not inside.strip():
-        raise SuiteError(f"{where}: the brackets are empty")
-    parts = _split_unescaped(inside, "/")
-    if kind == "(":
-        if len(parts) > 1:
-            raise SuiteError(f"{where}: write alternatives in [ ], and optional words in ( ): [{inside}]")
-        mark, words = _split_mark(inside.lstrip(), where)
-        # A space inside the bracket, as in "butter( the)", is part of the optional text.
-        blank = inside[: len(inside) - len(inside.lstrip())]
-        return (Alternative("", "*" if is_obligatory else ""), Alternative(blank + _unescape_plain(words, where), mark))
-    # Braces may use commas, as in {boil, fry}; in square brackets commas belong to the words.
-    separator = "/" if kind == "[" or len(parts) > 1 else ","
-    parts = parts if separator == "/" else _split_unescaped(inside, ",")
-    if len(parts) < 2:
-        raise SuiteError(
-            f"{where}: only one alternative in {kind}{inside}{_CLOSING[kind]}. Separate alternatives by "
-            f"{separator!r}, or write ( ) around optional words."
-        )
-    marked_parts = [_split_mark(part.strip(), where) for part in parts]
-    return tuple(Alternative(_unescape_plain(words, where).strip(), mark) for mark, words in marked_parts)
-
-
-def _split_unescaped(text: str, separator: str) -> list[str]:
-    """Return the parts of a text between separators that are not escaped by a backslash."""
-    parts = [""]
-    for piece in re.findall(r"\\.|.", text):
-        if piece == separator:
-            parts.append("")
-        else:
-            parts[-1] += piece
-    return parts
-
-
-def _unescape_plain(text: str, where: str) -> str:
-    # A star after an even number of backslashes is not escaped: the backslashes escape each other.
-    if re.search(r"(?<!\\)(?:\\\\)*\*", text):
-        raise _stray_star_error(where)
-    return re.sub(r"\\(.)", r"\1", text)
-
-
-def _fill_choices(pieces: list[str | tuple[Alternative, ...]], chosen: list[Alternative]) -> str:
-    """Return the sentence with the given choices, with single spaces and none before punctuation after a bracket."""
-    text = ""
-    picks = iter(chosen)
-    for piece in pieces:
-        part = next(picks).text if isinstance(piece, tuple) else piece
-        # Leaving out the last optional word must not leave a space before the full stop.
-        if part.lstrip()[:1] and part.lstrip()[0] in _PUNCTUATION and len(pieces) > 1 and text:
-            text, part = text.rstrip(), part.lstrip()
-        text += part
-    text = " ".join(text.split())
-    # "(The) cats sleep." without its first word is "Cats sleep."
-    opening = next((piece for piece in pieces if piece), "")
-    is_omitted = isinstance(opening, tuple) and opening[0].text == "" and not chosen[0].text
-    if is_omitted and opening[1].text.lstrip()[:1].isupper():  # type: ignore[union-attr]
-        text = text[:1].upper() + text[1:]
-    return text
-
-
 def write_notation(suite: Suite) -> str:
     """Return a suite in linguists' notation: its contrasts, and then its other sentences.
 
@@ -407,11 +386,13 @@ def write_notation(suite: Suite) -> str:
 
 def _format_pair(better: str, worse: str) -> str:
     """Return two sentences as one example, with brackets around the difference, or around both as a whole."""
-    expected = {(" ".join(better.split()), ""), (" ".join(worse.split()), "*")}
+    # An example is one line, whatever the texts are.
+    better, worse = " ".join(better.split()), " ".join(worse.split())
+    expected = {(better, ""), (worse, "*")}
     row = _bracket_difference(better.split(), worse.split())
     # Spacing around punctuation and capitals at a bracket's edge can be lost, so the result is parsed again to see.
     if _read_back(row) != expected:
-        row = f"[{_escape_notation(better)}/*{_escape_notation(worse)}]"
+        row = f"[{escape_notation(better)}/*{escape_notation(worse)}]"
     return row
 
 
@@ -431,7 +412,7 @@ def _bracket_difference(better_words: list[str], worse_words: list[str]) -> str:
         worse_words[first : len(worse_words) - last],
         better_words[len(better_words) - last :],
     )
-    before, good, bad, after = (_escape_notation(" ".join(part)) for part in parts)
+    before, good, bad, after = (escape_notation(" ".join(part)) for part in parts)
     middle = f"[{good}/*{bad}]" if good and bad else f"(*{bad})" if bad else f"*({good})"
     return " ".join(filter(None, (before, middle, after)))
 
@@ -443,27 +424,22 @@ def _format_sentence(sentence: Sentence) -> str:
         )
     mark = sentence.tags.get("mark", "").strip()
     mark = "" if sentence.label else mark if COLA_MARKS.get(mark) == 0 else "*"
-    row = mark + _escape_notation(sentence.text)
+    row = mark + escape_notation(sentence.text)
     expected = {(" ".join(sentence.text.split()), mark)}
     if _read_back(row) == expected:
         return row
     # A sentence that starts with a numeral would lose it as the number of an example; a backslash prevents that.
-    return f"{mark}\\{_escape_notation(sentence.text)}" if _escape_notation(sentence.text)[0] != "\\" else row
+    return f"{mark}\\{escape_notation(sentence.text)}" if escape_notation(sentence.text)[0] != "\\" else row
 
 
 def _read_back(row: str) -> set[tuple[str, str]]:
     """Return the sentences and marks that result from parsing a line; none if it would be skipped or get tags."""
-    if _TRANSLATION.match(row) or sum(bool(_GLOSS.search(word)) for word in row.split()) > 1:
+    if _find_skipped(row, "", ""):
         return set()
     body, _, tags = _parse_line(row, "")
-    if tags or not body:
+    if tags or not body or "\t" in body:
         return set()
     try:
         return {(variant.text, variant.mark) for variant in expand_example(body)}
     except SuiteError:
         return set()
-
-
-def _escape_notation(text: str) -> str:
-    escaped = re.sub(r"([\\()\[\]{}/*])", r"\\\1", text)
-    return re.sub(r"\A(?=[?#])", r"\\", escaped)

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -223,13 +224,33 @@ def compute_word_logprobs(token_scores: TokenScores) -> list[ScoredWord]:
     [('Cats', -3.0), ('sleep.', -7.0)]
     """
     spans = [match.span() for match in re.finditer(r"\S+", token_scores.text)]
-    sums: dict[int, float] = {}
-    for (start, end), logprob in zip(token_scores.offsets, token_scores.logprobs.tolist(), strict=True):
-        # A token may begin with the space before its word, so the word that holds its end is the one it belongs to.
-        word_index = next((number for number, span in enumerate(spans) if span[0] < end <= span[1]), None)
-        if word_index is not None and start < end:
-            sums[word_index] = sums.get(word_index, 0.0) + logprob
+    logprobs = token_scores.logprobs.tolist()
     return [
-        ScoredWord(token_scores.text[start:end], (start, end), sums.get(number))
-        for number, (start, end) in enumerate(spans)
+        ScoredWord(token_scores.text[start:end], (start, end), sum(map(logprobs.__getitem__, own)) if own else None)
+        for (start, end), own in zip(spans, assign_tokens(token_scores, spans), strict=True)
     ]
+
+
+def assign_tokens(token_scores: TokenScores, spans: Sequence[Span]) -> list[list[int]]:
+    """Return the positions of the scored tokens of each word; none for a word of which no token was scored.
+
+    A token without characters of its own, such as an end token, belongs to no word.
+
+    Args:
+        token_scores: The token scores of a text.
+        spans: Where the words are, in the order of the text.
+
+    >>> import numpy as np
+    >>> token_scores = TokenScores("Cats sleep.", ("C", "ats", " sleep", "."), ((0, 1), (1, 4), (4, 10), (10, 11)),
+    ...                            np.zeros(4, np.float32))
+    >>> assign_tokens(token_scores, [(0, 4), (5, 11)])
+    [[0, 1], [2, 3]]
+    """
+    positions: list[list[int]] = [[] for _ in spans]
+    ends = [end for _, end in spans]
+    for position, (start, end) in enumerate(token_scores.offsets):
+        # A token may begin with the space before its word, so the word that holds its end is the one it belongs to.
+        number = bisect_left(ends, end)
+        if start < end and number < len(spans) and spans[number][0] < end:
+            positions[number].append(position)
+    return positions

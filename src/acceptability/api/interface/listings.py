@@ -5,19 +5,22 @@ from __future__ import annotations
 from acceptability import registry
 from acceptability.display import Table, TableRow
 from acceptability.models import list_named_models
-from acceptability.suites.catalog import is_available, load_catalog
+from acceptability.suites.catalog import find_language_entries, is_available, load_catalog
 
 
-def list_suites(contains: str = "") -> Table:
+def list_suites(contains: str = "", *, language: str = "") -> Table:
     """Return the suites of the catalog: name, language, numbers of sentences and contrasts, licence, title.
 
     ``available`` says whether the files are on this machine; others are downloaded when they are first used.
 
     Args:
         contains: Only suites with this text in their name, title or language.
+        language: Only suites of this language, a code of BCP 47 (``zh``) or ISO 639-3 (``zho``).
 
     >>> [row["name"] for row in list_suites("starter")]
     ['starter']
+    >>> [row["name"] for row in list_suites(language="nl")]
+    ['blimp_nl', 'multiblimp/nld']
     """
     wanted = contains.lower()
     return Table(
@@ -30,7 +33,7 @@ def list_suites(contains: str = "") -> Table:
             licence=entry.licence,
             title=entry.title,
         )
-        for entry in load_catalog()
+        for entry in (find_language_entries(language) if language else load_catalog())
         if wanted in f"{entry.id} {entry.title} {entry.language}".lower()
     )
 

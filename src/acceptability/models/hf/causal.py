@@ -20,6 +20,7 @@ that follows it, as in the tokens themselves.
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -43,8 +44,16 @@ from acceptability.models.hf.loading import (
     to_query_span,
     validate_dtype,
 )
+from acceptability.models.windows import (
+    TokenSlice,
+    check_stride,
+    list_window_starts,
+    make_windowed,
+    read_trained_length,
+    warn_of_long_text,
+)
 from acceptability.outputs import FlatRows, TextColumns, expand_ranges, flatten_rows, join_text_columns
-from acceptability.protocols import Model
+from acceptability.protocols import Model, NextTokenModel
 from acceptability.specs import format_spec
 from acceptability.types import Query, TokenScores
 
@@ -186,19 +195,62 @@ class Causal(Model):
     def encode(self, queries: Sequence[Query]) -> list[CausalEncoding] | TextColumns:
         """Return the queries as token ids, tokenized in one call."""
         start_gpu(self.device)
+        frame, encodings = self._tokenize(queries, self.files.max_length)
+        if (trained := self.trained_length) and max(map(len, encodings), default=0) + len(self.bos_ids) > trained:
+            warn_of_long_text(self.files.name, trained)
+        unknown = self.files.tokenizer.unk_token_id
+        if frame.scores_whole_texts and not any(query.target or query.context for query in queries):
+            return _encode_whole_texts(queries, encodings, frame, unknown)
+        return _encode_each(queries, encodings, frame, unknown)
+
+    def encode_each(self, queries: Sequence[Query]) -> list[CausalEncoding]:
+        """Return the queries as token ids, each as an object, which predictions need."""
+        frame, encodings = self._tokenize(queries, self.files.max_length)
+        return _encode_each(queries, encodings, frame, self.files.tokenizer.unk_token_id)
+
+    def encode_long(self, queries: Sequence[Query]) -> list[CausalEncoding]:
+        """Return the queries as token ids, also those that are longer than the model's window."""
+        frame, encodings = self._tokenize(queries, sys.maxsize)
+        return _encode_each(queries, encodings, frame, self.files.tokenizer.unk_token_id)
+
+    @property
+    def max_length(self) -> int:
+        """The maximal number of tokens that the network reads."""
+        return self.files.max_length
+
+    @locked_cached_property
+    def trained_length(self) -> int | None:
+        """The number of tokens in the longest text that it was trained on; None where nothing says so."""
+        return read_trained_length(self.files.folder)
+
+    def split_windows(self, encoding: CausalEncoding, window: int, stride: int) -> list[CausalEncoding]:
+        """Return the windows of an encoded query, in each of which other tokens are scored."""
+        first, capacity = encoding.prefix_length, window - encoding.prefix_length
+        check_stride(stride, capacity, self.files.name)
+        ids, text_ids, spans = encoding.ids[first:], encoding.encoding.ids, encoding.encoding.offsets
+        windows, begin, wanted = [], 0, np.asarray(encoding.scored) - first
+        for start in list_window_starts(len(ids), capacity, stride):
+            end = start + capacity
+            # The last token of a window shows whether the word before it ends there, and is scored in the next one.
+            stop = end if end >= len(ids) else end - 1
+            scored = wanted[(wanted >= begin) & (wanted < stop)] - start + first
+            part = TokenSlice(text_ids[start:end], spans[start:end])
+            begin = max(begin, stop)
+            if len(scored):
+                window_ids = [*encoding.ids[:first], *ids[start:end]]
+                windows.append(
+                    CausalEncoding(encoding.query, window_ids, scored.tolist(), first, encoding.lead_chars, part)
+                )
+        return windows
+
+    def _tokenize(self, queries: Sequence[Query], max_length: int) -> tuple[TextFrame, Sequence[Any]]:
+        """Return what is put around each text, and the tokenizer's encoding of each."""
         lead = " " if self.preset == "lm-eval" else ""
         texts = [query.full_text if query.context else lead + query.full_text for query in queries]
         encodings = self.files.tokenize(texts, add_special_tokens=self.preset == "minicons")
         if self.start == "auto" and self.bos is None and not self.preset:
             _log.warning("%s has no start token: first tokens are not scored; bos='TOKEN' names one", self.files.name)
-        frame = TextFrame(self.bos_ids, self._eos_ids, len(lead), self.eos, self.files.max_length)
-        unknown = self.files.tokenizer.unk_token_id
-        if frame.scores_whole_texts and not any(query.target or query.context for query in queries):
-            return _encode_whole_texts(queries, encodings, frame, unknown)
-        return [
-            _encode_query(index, query, encoding, frame, unknown)
-            for index, (query, encoding) in enumerate(zip(queries, encodings, strict=True))
-        ]
+        return TextFrame(self.bos_ids, self._eos_ids, len(lead), self.eos, max_length), encodings
 
     @property
     def bos_ids(self) -> tuple[int, ...]:
@@ -254,7 +306,7 @@ class Causal(Model):
         # is therefore needed there too, except behind the last token, where nothing is predicted.
         names, opening, unknown_token = (
             self.files.token_names,
-            self._word_opening_ids,
+            self.word_opening_ids,
             self.files.tokenizer.unk_token,
         )
         rows = [
@@ -279,7 +331,7 @@ class Causal(Model):
         return collect_shifted
 
     @locked_cached_property
-    def _word_opening_ids(self) -> NDArray[np.int64]:
+    def word_opening_ids(self) -> NDArray[np.int64]:
         """The ids of the tokens that can follow a complete word: those that begin with a space, and the end token."""
         opening = [index for index, name in enumerate(self.files.token_names) if name.startswith(_SPACE_PREFIXES)]
         if not opening:
@@ -289,6 +341,19 @@ class Causal(Model):
     def run(self, batch: Sequence[Any]) -> Sequence[TokenScores]:
         """Return the scores of each query, from one forward pass."""
         return self.begin(batch)()
+
+    def as_predictor(self, top: int) -> Model:
+        """Return the variant that also predicts: the distribution before each token, and after it."""
+        from acceptability.models.predictions.causal_predictor import CausalPredictor
+
+        return CausalPredictor(self, top)
+
+    @property
+    def next_tokens(self) -> NextTokenModel:
+        """The distribution over the token after a text."""
+        from acceptability.models.predictions.causal_predictor import FollowingTokens
+
+        return FollowingTokens(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,6 +406,16 @@ def _encode_whole_texts(
         # GPT-2 names its end token as its unknown one, which its tokenizer never needs. The end has an empty span.
         is_unknown & (span_table[:, 0] < span_table[:, 1]),
     )
+
+
+def _encode_each(
+    queries: Sequence[Query], encodings: Sequence[Any], frame: TextFrame, unknown_id: int | None
+) -> list[CausalEncoding]:
+    """Return each query by itself, with its frame and the positions to score."""
+    return [
+        _encode_query(index, query, encoding, frame, unknown_id)
+        for index, (query, encoding) in enumerate(zip(queries, encodings, strict=True))
+    ]
 
 
 def _encode_query(index: int, query: Query, encoding: Any, frame: TextFrame, unknown_id: int | None) -> CausalEncoding:
@@ -398,18 +473,26 @@ def open_model(
     eos: bool = False,
     preset: str | None = None,
     spaces: str = "leading",
+    stride: int | None = None,
+    window: int | None = None,
     dtype: str = "float32",
     device: str = "auto",
     adapter: str | None = None,
     allow_pickle: bool = False,
     trust_remote_code: bool = False,
-) -> Causal:
-    """Return the causal model at a location. The options are those of ``Causal`` and of ``find_checkpoint``."""
+) -> Model:
+    """Return the causal model at a location. The options are those of ``Causal`` and of ``find_checkpoint``.
+
+    Args:
+        stride: Read texts that are longer than the model's window in overlapping windows, each of which begins this
+            many tokens after the one before; None to refuse such texts.
+        window: The number of tokens in a window; by default as many as the model was trained on, or reads.
+    """
     validate_framing(bos, eos, preset, spaces)
     files = find_checkpoint(
         "causal", location, adapter=adapter, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code
     )
-    return Causal(files, bos, eos, validate_dtype(dtype), device, preset, spaces)
+    return make_windowed(Causal(files, bos, eos, validate_dtype(dtype), device, preset, spaces), stride, window)
 
 
 def validate_framing(bos: object, eos: object, preset: object, spaces: object) -> None:

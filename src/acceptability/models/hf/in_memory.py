@@ -24,6 +24,7 @@ from acceptability.models.hf.masked import VARIANTS as MASKED_VARIANTS
 from acceptability.models.hf.masked import Masked
 from acceptability.models.hf.seq2seq import VARIANTS as SEQ2SEQ_VARIANTS
 from acceptability.models.hf.seq2seq import Seq2Seq
+from acceptability.models.windows import make_windowed
 from acceptability.protocols import Model
 
 # The endings of the classes of transformers, in the order in which they are tried.
@@ -93,13 +94,24 @@ def _make_causal(
     eos: bool = False,
     preset: str | None = None,
     spaces: str = "leading",
+    stride: int | None = None,
+    window: int | None = None,
 ) -> Model:
     validate_framing(bos, eos, preset, spaces)
-    return Causal(files, bos, eos, dtype, device, preset, spaces)
+    return make_windowed(Causal(files, bos, eos, dtype, device, preset, spaces), stride, window)
 
 
-def _make_masked(files: Checkpoint, dtype: str, device: str, *, variant: str = "pll") -> Model:
-    return Masked(files, validate_choice("variant", variant, MASKED_VARIANTS), dtype, device)
+def _make_masked(
+    files: Checkpoint,
+    dtype: str,
+    device: str,
+    *,
+    variant: str = "pll",
+    stride: int | None = None,
+    window: int | None = None,
+) -> Model:
+    masked = Masked(files, validate_choice("variant", variant, MASKED_VARIANTS), dtype, device)
+    return make_windowed(masked, stride, window)
 
 
 def _make_seq2seq(files: Checkpoint, dtype: str, device: str, *, variant: str = "lp", eos: bool = False) -> Model:

@@ -10,6 +10,7 @@ each distinct copy once, and ``masked_forward.py`` runs them.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -33,8 +34,16 @@ from acceptability.models.hf.loading import (
     to_query_span,
     validate_dtype,
 )
+from acceptability.models.windows import (
+    TokenSlice,
+    check_stride,
+    list_window_starts,
+    make_windowed,
+    read_trained_length,
+    warn_of_long_text,
+)
 from acceptability.outputs import FlatRows, TextColumns, expand_ranges, flatten_rows, join_text_columns
-from acceptability.protocols import Model
+from acceptability.protocols import Model, NextTokenModel
 from acceptability.specs import format_spec
 from acceptability.types import Query, TokenScores
 
@@ -142,14 +151,65 @@ class Masked(Model):
     def encode(self, queries: Sequence[Query]) -> list[MaskedEncoding] | TextColumns:
         """Return the queries as token ids, tokenized in one call."""
         start_gpu(self.device)
-        if self.files.tokenizer.mask_token_id is None:
-            raise ModelError(f"{self.files.name} has no mask token; if it is a causal model, write causal:…")
-        encodings = self.files.tokenize([query.full_text for query in queries], add_special_tokens=True)
+        encodings = self._tokenize(queries)
+        if (trained := self.trained_length) and max(map(len, encodings), default=0) > trained:
+            warn_of_long_text(self.files.name, trained)
         limit, unknown = self.files.max_length, self.files.tokenizer.unk_token_id
         if not any(query.target or query.context for query in queries):
             return _encode_whole_texts(queries, encodings, limit, unknown, self.variant)
+        return self._encode_each(queries, encodings, limit)
+
+    def encode_each(self, queries: Sequence[Query]) -> list[MaskedEncoding]:
+        """Return the queries as token ids, each as an object, which predictions need."""
+        return self._encode_each(queries, self._tokenize(queries), self.files.max_length)
+
+    def encode_long(self, queries: Sequence[Query]) -> list[MaskedEncoding]:
+        """Return the queries as token ids, also those that are longer than the model's window."""
+        return self._encode_each(queries, self._tokenize(queries), sys.maxsize)
+
+    @property
+    def max_length(self) -> int:
+        """The maximal number of tokens that the network reads."""
+        return self.files.max_length
+
+    @locked_cached_property
+    def trained_length(self) -> int | None:
+        """The number of tokens in the longest text that it was trained on; None where nothing says so."""
+        return read_trained_length(self.files.folder)
+
+    def split_windows(self, encoding: MaskedEncoding, window: int, stride: int) -> list[MaskedEncoding]:
+        """Return the windows of an encoded query, in each of which other tokens are scored."""
+        special = encoding.encoding.special_tokens_mask
+        first = next(at for at, flag in enumerate(special) if not flag)
+        last = next(at for at in reversed(range(len(special))) if not special[at]) + 1
+        capacity = window - first - (len(special) - last)
+        check_stride(stride, capacity, self.files.name)
+        starts = [first + start for start in list_window_starts(last - first, capacity, stride)]
+        if encoding.masks_all_at_once:
+            # One window for all that is masked together, with as much on its left as on its right.
+            middle = (encoding.scored[0] + encoding.scored[-1]) // 2
+            starts = [min(max(middle - capacity // 2, first), last - capacity)]
+        begin, windows = 0, []
+        for start, following in zip(starts, [*starts[1:], None], strict=True):
+            # A token in two windows is scored in the one in which it is farther from the edge.
+            stop = len(special) if following is None else (following + start + capacity + 1) // 2
+            chosen = [at for at, position in enumerate(encoding.scored) if begin <= position < stop]
+            if chosen:
+                windows.append(_cut_window(encoding, chosen, (first, start, start + capacity, last)))
+            begin = stop
+        return [window for window in windows if first <= min(window.scored) <= max(window.scored) < len(window.ids)]
+
+    def _tokenize(self, queries: Sequence[Query]) -> Sequence[Any]:
+        """Return the tokenizer's encoding of each text."""
+        if self.files.tokenizer.mask_token_id is None:
+            raise ModelError(f"{self.files.name} has no mask token; if it is a causal model, write causal:…")
+        return self.files.tokenize([query.full_text for query in queries], add_special_tokens=True)  # type: ignore[no-any-return]
+
+    def _encode_each(self, queries: Sequence[Query], encodings: Sequence[Any], max_length: int) -> list[MaskedEncoding]:
+        """Return each query by itself, with the positions to score and to mask."""
+        unknown = self.files.tokenizer.unk_token_id
         return [
-            _encode_query(index, query, encoding, limit, unknown, self.variant)
+            _encode_query(index, query, encoding, max_length, unknown, self.variant)
             for index, (query, encoding) in enumerate(zip(queries, encodings, strict=True))
         ]
 
@@ -176,6 +236,19 @@ class Masked(Model):
     def run(self, batch: Sequence[Any]) -> Sequence[TokenScores]:
         """Return the scores of each query."""
         return self.begin(batch)()
+
+    def as_predictor(self, top: int) -> Model:
+        """Return the variant that also predicts: the distribution at each masked token."""
+        from acceptability.models.predictions.masked_predictor import MaskedPredictor
+
+        return MaskedPredictor(self, top)
+
+    @property
+    def next_tokens(self) -> NextTokenModel:
+        """The distribution over the token at the mask of a text."""
+        from acceptability.models.predictions.masked_predictor import MaskedTokens
+
+        return MaskedTokens(self)
 
     def _count_copies_per_pass(self, length: int) -> int:
         """Return the number of copies of a length in one forward pass."""
@@ -311,6 +384,28 @@ def _encode_query(
     return MaskedEncoding(query, ids, scored, ends, not is_whole, encoding)
 
 
+def _cut_window(encoding: MaskedEncoding, chosen: Sequence[int], bounds: tuple[int, int, int, int]) -> MaskedEncoding:
+    """Return a window of an encoded query, between the special tokens of the whole.
+
+    Args:
+        encoding: The whole query.
+        chosen: Which of its scored tokens are scored in the window.
+        bounds: The first position of the text, of the window, behind the window, and behind the text.
+    """
+    first, start, end, last = bounds
+    ids, spans, shift = encoding.ids, encoding.encoding.offsets, start - first
+
+    def cut(row: Sequence[Any]) -> list[Any]:
+        return [*row[:first], *row[start:end], *row[last:]]
+
+    scored = [encoding.scored[at] - shift for at in chosen]
+    # A word that goes on behind the window is masked as far as it is there.
+    ends = [min(encoding.mask_ends[at], end - 1) - shift for at in chosen]
+    return MaskedEncoding(
+        encoding.query, cut(ids), scored, ends, encoding.masks_all_at_once, TokenSlice(cut(ids), cut(spans))
+    )
+
+
 def find_word_ends(scored: Sequence[int], word_ids: Sequence[int | None]) -> list[int]:
     """Return the last scored position of the same word for each scored position."""
     last = {word_ids[position]: position for position in scored}
@@ -391,15 +486,25 @@ def open_model(
     preset: str | None = None,
     dtype: str = "float32",
     device: str = "auto",
+    stride: int | None = None,
+    window: int | None = None,
     adapter: str | None = None,
     allow_pickle: bool = False,
     trust_remote_code: bool = False,
-) -> Masked:
-    """Return the masked model at a location. The options are those of ``Masked`` and of ``find_checkpoint``."""
+) -> Model:
+    """Return the masked model at a location. The options are those of ``Masked`` and of ``find_checkpoint``.
+
+    Args:
+        stride: Read texts that are longer than the model's window in overlapping windows, each of which begins this
+            many tokens after the one before; None to refuse such texts.
+        window: The number of tokens in a window; by default as many as the model was trained on, or reads.
+    """
     # minicons frames and scores as we do by default, so the preset is checked and not kept.
     if preset is not None:
         validate_choice("preset", preset, ("minicons",))
     files = find_checkpoint(
         "masked", location, adapter=adapter, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code
     )
-    return Masked(files, validate_choice("variant", variant, VARIANTS), validate_dtype(dtype), device)
+    return make_windowed(
+        Masked(files, validate_choice("variant", variant, VARIANTS), validate_dtype(dtype), device), stride, window
+    )

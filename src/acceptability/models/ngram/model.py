@@ -36,7 +36,7 @@ from acceptability.models.unknown_words import (
     refuse_unknown_words,
     validate_unknown_policy,
 )
-from acceptability.protocols import Model
+from acceptability.protocols import Model, NextTokenModel
 from acceptability.specs import format_spec
 from acceptability.text.words import SPLIT_RULES, normalize_word
 from acceptability.types import Query, Span, TokenScores
@@ -148,6 +148,28 @@ class NGram(Model):
     def as_lenient(self) -> NGram:
         """Return the same model, which also scores texts in which every word is unknown."""
         return replace(self, lenient=True)
+
+    def as_predictor(self, top: int) -> Model:
+        """Return the variant that also predicts; raise ModelError for a binary that does not list its words."""
+        from acceptability.models.predictions.word_predictors import make_ngram_predictor
+
+        return make_ngram_predictor(self, top)
+
+    @property
+    def next_tokens(self) -> NextTokenModel:
+        """The distribution over the word after a text."""
+        from acceptability.models.predictions.word_predictors import make_arpa_next_words
+
+        return make_arpa_next_words(self)
+
+    @property
+    def unknown_symbol(self) -> str | None:
+        """The symbol that unknown words have in histories; None if they have none, and a history begins anew."""
+        return self.backend.unknown_token if self._unknown_logprob is None else None
+
+    def split_words(self, text: str) -> list[str]:
+        """Return the words of a text, as the model spells them."""
+        return [normalize_word(match.group(), lower=self.lower) for match in re.finditer(SPLIT_RULES[self.units], text)]
 
     def run(self, batch: Sequence[NGramEncoding]) -> list[TokenScores]:
         """Return the log-probability of every scored word, given the words before it."""

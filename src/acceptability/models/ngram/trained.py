@@ -34,7 +34,7 @@ from acceptability.models.unknown_words import (
 )
 from acceptability.outputs import SPELLED, Ints, TokenColumns, expand_ranges
 from acceptability.outputs import UNKNOWN as UNKNOWN_FLAG
-from acceptability.protocols import Model
+from acceptability.protocols import Model, NextTokenModel
 from acceptability.specs import format_spec
 from acceptability.text.words import (
     END,
@@ -181,6 +181,19 @@ class TrainedNGram(Model):
     def as_lenient(self) -> TrainedNGram:
         """Return the same model, which also scores texts in which every word is unknown."""
         return replace(self, lenient=True)
+
+    def as_predictor(self, top: int) -> Model:
+        """Return the variant that also predicts: the distribution before each word, and after it."""
+        from acceptability.models.predictions.word_predictors import TrainedNGramPredictor
+
+        return TrainedNGramPredictor(self, top)
+
+    @property
+    def next_tokens(self) -> NextTokenModel:
+        """The distribution over the word after a text."""
+        from acceptability.models.predictions.word_predictors import make_trained_next_words
+
+        return make_trained_next_words(self)
 
     def run(self, batch: Sequence[WordColumns]) -> TokenColumns:
         """Return the log-probability of every scored word, given the words before it."""

@@ -37,7 +37,7 @@ from acceptability.models.unknown_words import (
     refuse_unknown_words,
     validate_unknown_policy,
 )
-from acceptability.protocols import Model
+from acceptability.protocols import Model, NextTokenModel
 from acceptability.specs import format_spec
 from acceptability.text.words import (
     END,
@@ -252,7 +252,7 @@ class Recurrent(Model):
 
         with convert_out_of_memory(f"{self.folder.name}: a batch of {len(batch)} texts"):
             logprobs = self._compute_logprobs([encoded.word_ids for encoded in batch])
-        return [self._build_token_scores(encoded, row) for encoded, row in zip(batch, logprobs, strict=True)]
+        return [self.build_token_scores(encoded, row) for encoded, row in zip(batch, logprobs, strict=True)]
 
     def _compute_logprobs(self, rows: Sequence[Sequence[int]]) -> list[Floats]:
         """Return, for each row, the log-probabilities of its words and of ``</s>`` after them."""
@@ -275,7 +275,33 @@ class Recurrent(Model):
         flat = torch.cat(parts).cpu().numpy()
         return np.split(flat, np.cumsum([len(row) + 1 for row in rows])[:-1])
 
-    def _build_token_scores(self, encoded: RecurrentEncoding, logprobs: Floats) -> TokenScores:
+    def as_predictor(self, top: int) -> Model:
+        """Return the variant that also predicts: the distribution before each word, and after it."""
+        from acceptability.models.predictions.recurrent_predictor import RecurrentPredictor, check_proper
+
+        check_proper(self)
+        return RecurrentPredictor(self, top)
+
+    @property
+    def next_tokens(self) -> NextTokenModel:
+        """The distribution over the word after a text."""
+        from acceptability.models.predictions.recurrent_predictor import RecurrentNextWords, check_proper
+
+        check_proper(self)
+        return RecurrentNextWords(self)
+
+    def compute_last_states(self, rows: Sequence[Sequence[int]]) -> Tensor:
+        """Return the states of the last layer from which each word is predicted, and the end: row after row."""
+        import torch
+
+        ids = pad_with_boundaries(rows).to(self.net.table.device)
+        word_mask = (torch.arange(len(ids) - 1, device=ids.device).unsqueeze(1) < _compute_lengths(rows, ids)).T
+        with torch.inference_mode(), torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
+            layer_outputs, _ = self.net.run_layers(ids[:-1])
+            return layer_outputs[-1].transpose(0, 1)[word_mask]
+
+    def build_token_scores(self, encoded: RecurrentEncoding, logprobs: Floats) -> TokenScores:
+        """Return the scores of a query, from the log-probabilities of its words and of the end."""
         scores_eos = self.eos and not encoded.query.target
         positions = [*encoded.scored_positions, *([len(encoded.words)] if scores_eos else [])]
         tokens = (

@@ -17,7 +17,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from urllib.parse import urlsplit
 
@@ -36,7 +36,7 @@ from acceptability.models.remote.completions_client import (
 from acceptability.models.remote.server_capabilities import ServerCapabilities, align_tokens, probe_server
 from acceptability.protocols import Model
 from acceptability.specs import fingerprint, format_spec
-from acceptability.types import Query, Span, TokenScores
+from acceptability.types import Query, Span, TokenPredictions, TokenScores
 
 _SERVER_BOS = "server"
 # Only the server has the tokenizer, so that the plan of the work has to estimate lengths.
@@ -70,6 +70,7 @@ class Remote(Model):
         start: The option ``bos``: "auto", "server", None, or a text that is sent before each sentence.
         pinned: The option ``version``; None to use a fingerprint of the server's entry for the model.
         batch: The maximum number of texts per request.
+        top: How many alternatives are requested for each token; 0 for none, and then outputs are token scores alone.
     """
 
     server: CompletionsServer
@@ -77,11 +78,17 @@ class Remote(Model):
     start: str | None = "auto"
     pinned: str | None = None
     batch: int = 16
+    top: int = 0
 
     @property
     def signature(self) -> str:
         """The model's name, its version, and what precedes a text."""
-        return format_spec(f"remote:{self.name}@{self.version}", {"bos": self.bos})
+        predictions = {"predictions": self.top} if self.top else {}
+        return format_spec(f"remote:{self.name}@{self.version}", {"bos": self.bos, **predictions})
+
+    def as_predictor(self, top: int) -> Model:
+        """Return the variant that also gives the alternatives that the server returns; it gives no entropies."""
+        return replace(self, top=top)
 
     @property
     def budget(self) -> int:
@@ -173,7 +180,7 @@ class Remote(Model):
             return self.server.request_echoes(
                 self.name,
                 prompts,
-                1,
+                max(1, self.top),
                 # Converted within the request, so that an echo that does not fit its text is retried.
                 lambda echoes: [
                     self._build_token_scores(encoded, echo) for encoded, echo in zip(chunk, echoes, strict=True)
@@ -199,7 +206,7 @@ class Remote(Model):
                 f"the server scores no token of {shorten(query.text)!r}: the first token has no context. "
                 "Write bos='TOKEN' with a token that the model knows as the start of a text."
             )
-        return TokenScores(
+        scores = TokenScores(
             query.text,
             tuple(tokens[position] for position in scored_positions),
             tuple(_shift_to_query_text(query, offsets[position]) for position in scored_positions),
@@ -208,6 +215,37 @@ class Remote(Model):
                 dtype=np.float32,
             ),
         )
+        if not self.top:
+            return scores
+        alternatives = echo.top_logprobs[prefix_count:]
+        return _add_alternatives(scores, [alternatives[position] for position in scored_positions], self.top)
+
+
+def _add_alternatives(scores: TokenScores, alternatives: Sequence[object], top: int) -> TokenPredictions:
+    """Return token scores with the alternatives that a server lists for each, and what follows from them.
+
+    The rank of a token is known if it is among them; entropies would need the whole distribution.
+    """
+    top_logprobs = np.full((len(scores.tokens), top), -np.inf, np.float32)
+    top_tokens: list[tuple[str, ...]] = []
+    ranks, cumulative = np.zeros(len(scores.tokens), np.int64), np.full(len(scores.tokens), np.nan, np.float32)
+    for row, (listed, token) in enumerate(zip(alternatives, scores.tokens, strict=True)):
+        pairs = listed.items() if isinstance(listed, Mapping) else ()
+        # A server may add the token of the text to the list, as one more than were asked for.
+        best = sorted(((validate_logprob(value, name), name) for name, value in pairs), reverse=True)
+        names = [name for _, name in best]
+        if token in names[:top]:
+            ranks[row] = names.index(token) + 1
+            cumulative[row] = min(1.0, sum(math.exp(value) for value, _ in best[: ranks[row]]))
+        top_tokens.append(tuple(names[:top]))
+        top_logprobs[row, : len(best[:top])] = [value for value, _ in best[:top]]
+    if not any(top_tokens):
+        raise ModelError("the server returns no alternatives (top_logprobs), so that there are no ranks either")
+    unknown = np.full(len(scores.tokens), np.nan, np.float32)
+    return TokenPredictions(
+        *(scores.text, scores.tokens, scores.offsets, scores.logprobs, scores.unknown, ()),
+        *(unknown, unknown, ranks, cumulative, tuple(top_tokens), top_logprobs),
+    )
 
 
 def open_model(

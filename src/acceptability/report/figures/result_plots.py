@@ -16,6 +16,7 @@ import altair as alt
 
 from acceptability.report.figures.panel import Chart, Panel, facet_chart, join_names, make_chart
 from acceptability.report.report_data import ReportData, Row, format_model_name
+from acceptability.text.io import parse_number
 from acceptability.types import Suite
 
 CAPTION = "The correlation of every two columns; blue is positive, orange negative."
@@ -405,10 +406,17 @@ def _describe_groups(rows: Sequence[Row], measure: str, tag: str) -> str:
 
 
 def _compute_human_agreement(suite: Suite | None, tag: str) -> Mapping[str, float]:
-    """Return by group the share of rated contrasts whose better sentence has the higher mean rating."""
-    agreed: dict[str, list[bool]] = defaultdict(list)
+    """Return people's accuracy by group: the published one, or how many contrasts have the ratings of their direction.
+
+    The published one is the tag ``human_accuracy``, as ZhoBLiMP has it of each paradigm.
+    """
+    agreed: dict[str, list[float]] = defaultdict(list)
     for contrast in suite.contrasts if suite else ():
         assert suite is not None
+        published = parse_number(contrast.tags.get("human_accuracy"))
+        if published is not None and tag in contrast.tags:
+            agreed[contrast.tags[tag]].append(published)
+            continue
         better, worse = (suite.by_id[name].rating for name in (contrast.better, contrast.worse))
         if better is not None and worse is not None and tag in contrast.tags:
             agreed[contrast.tags[tag]].append(better > worse)

@@ -1,4 +1,4 @@
-"""Suites of minimal pairs: BLiMP, our starter suite, number agreement, and suites of other languages.
+"""Suites of minimal pairs: BLiMP, our starter suite, and number agreement.
 
 BLiMP (Warstadt et al. 2020; ``read_blimp``) has 67 paradigms of 1,000 pairs. The paradigm is a tag, and so are
 the phenomenon, the field and the item. Ids: ``PHENOMENON/PARADIGM/PAIR/good`` and ``.../bad``. Seven pairs
@@ -10,24 +10,17 @@ minimal pairs of English in twelve phenomena, and single labelled sentences.
 Number agreement (``read_number_agreement``): Linzen et al. (2016), Gulordava et al. (2018), Marvin and Linzen
 (2018). In the first two, the region ``target`` is the agreeing word in both sentences of a pair. In 4 of 7,489
 sentences of Linzen et al. the text has another word in that position.
-
-Other languages (``read_other_languages``): pairs (JBLiMP, RuBLiMP, TurBLiMP, CLiMP, SLING) and labelled
-sentences (ItaCoLA, RuCoLA), with the tag ``language``. SLING and TurBLiMP contain pairs of identical
-sentences.
 """
 
 from __future__ import annotations
 
-import io
 import json
-import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from pathlib import PurePosixPath
 
 from acceptability.suites import MinimalPair, build_pair_suite, make_pair, replace_word
 from acceptability.suites.catalog import CatalogEntry
-from acceptability.text.io import decode_utf8, read_delimited, read_dict_rows, read_lines, read_tab_rows
+from acceptability.text.io import read_dict_rows, read_lines, read_tab_rows
 from acceptability.types import Contrast, Sentence, Suite, make_contrast
 
 # The data have 13 linguistics terms where the paper has 12 phenomena, since the paper counts s-selection as argument
@@ -141,118 +134,3 @@ def _read_marvin_linzen(entry: CatalogEntry, files: Mapping[str, bytes]) -> Suit
             sentences.append(Sentence(name, alternative, label=0, tags=tags))
             contrasts.append(Contrast(f"{item}/good", name, tags))
     return Suite(entry.id, tuple(sentences), tuple(contrasts))
-
-
-FileContents = Mapping[str, bytes]
-
-
-def read_other_languages(entry: CatalogEntry, files: FileContents) -> Suite:
-    """Return one of the suites of other languages, chosen by the entry's id."""
-    name = entry.id.partition("/")[0]
-    pairs: dict[str, Callable[[CatalogEntry, FileContents], Iterator[MinimalPair]]] = {
-        "jblimp": _read_jblimp,
-        "rublimp": _read_rublimp,
-        "turblimp": _read_turblimp,
-        "climp": _read_climp,
-        "sling": _read_sling,
-    }
-    if name in pairs:
-        return build_pair_suite(entry.id, pairs[name](entry, files))
-    labelled: dict[str, Callable[[CatalogEntry, FileContents], Iterator[Sentence]]] = {
-        "itacola": _read_itacola,
-        "rucola": _read_rucola,
-    }
-    return Suite(entry.id, tuple(labelled[name](entry, files)))
-
-
-def _read_jblimp(entry: CatalogEntry, files: FileContents) -> Iterator[MinimalPair]:
-    (content,) = files.values()
-    for _, line in read_lines(content, entry.id):
-        row = json.loads(line)
-        tags = {name: row[name] for name in ("type", "phenomenon", "paradigm")} | {"language": entry.language}
-        yield make_pair(f"{entry.id}/{row['ID']}", row["good_sentence"], row["bad_sentence"], tags)
-
-
-def _read_rublimp(entry: CatalogEntry, files: FileContents) -> Iterator[MinimalPair]:
-    for path, content in files.items():
-        for _, row in read_dict_rows(content, f"{entry.folder}/{path}"):
-            tags = {name: row[name] for name in ("level", "phenomenon", "subtype", "domain")}
-            tags |= {"paradigm": row["PID"], "language": entry.language}
-            yield make_pair(f"{row['PID']}/{row['id']}", row["source_sentence"], row["target_sentence"], tags)
-
-
-def _read_turblimp(entry: CatalogEntry, files: FileContents) -> Iterator[MinimalPair]:
-    # The base files are separated by semicolons, the augmented ones by commas.
-    separator = ";" if entry.id.endswith("/base") else ","
-    for path, content in files.items():
-        paradigm = PurePosixPath(path).stem.removeprefix("augmented_")
-        rows = read_delimited(content, f"{entry.folder}/{path}", delimiter=separator)[1]
-        for number, (_, row) in enumerate(rows, start=1):
-            tags = {"phenomenon": row["phenomenon"], "paradigm": paradigm, "language": entry.language}
-            yield make_pair(f"{entry.id}/{paradigm}/{number}", row["good_sentence"], row["bad_sentence"], tags)
-
-
-def _read_climp(entry: CatalogEntry, files: FileContents) -> Iterator[MinimalPair]:
-    # CLiMP is published as one zip archive with a file for each paradigm.
-    (content,) = files.values()
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        names = [name for name in archive.namelist() if name.startswith("CLiMP_corpus/") and name.endswith(".csv")]
-        for name in sorted(names):
-            paradigm = PurePosixPath(name).stem.removesuffix("_1000")
-            yield from _pair_climp_rows(entry, decode_utf8(archive.read(name), name).split("\n"), paradigm)
-
-
-def _pair_climp_rows(entry: CatalogEntry, rows: list[str], paradigm: str) -> Iterator[MinimalPair]:
-    # One file, ba_construction, has neither a header nor columns, only sentences. Rows alternate between good and bad.
-    rows = [row.removesuffix("\r") for row in rows if row.strip()]
-    cells = (
-        [row.split(",") for row in rows[1:]] if rows[0].startswith(",") else [["", "", paradigm, row] for row in rows]
-    )
-    for number, (good, bad) in enumerate(zip(cells[::2], cells[1::2], strict=True), start=1):
-        tags = {"phenomenon": good[1] or paradigm, "paradigm": paradigm, "language": entry.language}
-        yield make_pair(f"{paradigm}/{number}", good[3], bad[3], tags)
-
-
-def _read_sling(entry: CatalogEntry, files: FileContents) -> Iterator[MinimalPair]:
-    for path, content in files.items():
-        paradigm = str(PurePosixPath(path).relative_to("SLING_Data").with_suffix(""))
-        for _, line in read_lines(content, f"{entry.folder}/{path}"):
-            row = json.loads(line)
-            # Some files lack the phenomenon, which is also the name of their folder.
-            phenomenon = row.get("phenomenon") or paradigm.partition("/")[0]
-            tags = {"phenomenon": phenomenon, "paradigm": paradigm, "language": entry.language}
-            yield make_pair(f"{paradigm}/{row['pair_ID']}", row["sentence_good"], row["sentence_bad"], tags)
-
-
-def _read_itacola(entry: CatalogEntry, files: FileContents) -> Iterator[Sentence]:
-    if entry.id == "itacola/non_expert":
-        yield from _read_players(entry, files)
-        return
-    features = _read_features(files["ItaCoLA_dataset_phenomenon.tsv"], entry.id)
-    rows = read_tab_rows(files["ItaCoLA_dataset.tsv"], f"{entry.folder}/ItaCoLA_dataset.tsv", width=5)
-    next(rows)
-    for _, (number, source, label, text, split) in rows:
-        tags = {"source": source, "split": split, "language": entry.language} | features.get(number, {})
-        yield Sentence(f"itacola/{number}", text, label=int(label), tags=tags)
-
-
-def _read_features(content: bytes, where: str) -> dict[str, dict[str, str]]:
-    rows = read_tab_rows(content, where, width=13)
-    _, header = next(rows)
-    return {row[0]: dict(zip(header[4:], row[4:], strict=True)) for _, row in rows}
-
-
-def _read_players(entry: CatalogEntry, files: FileContents) -> Iterator[Sentence]:
-    (content,) = files.values()
-    rows = read_tab_rows(content, entry.id, width=7)
-    next(rows)
-    for _, (number, text, label, players, count, judgements, _) in rows:
-        tags = {"players": players, "raters": count, "judgements": judgements, "language": entry.language}
-        yield Sentence(f"{entry.id}/{number}", text, label=int(label), tags=tags)
-
-
-def _read_rucola(entry: CatalogEntry, files: FileContents) -> Iterator[Sentence]:
-    ((path, content),) = files.items()
-    for _, row in read_dict_rows(content, f"{entry.folder}/{path}"):
-        tags = {"error_type": row["error_type"], "source": row["detailed_source"], "language": entry.language}
-        yield Sentence(f"{entry.id}/{row['id']}", row["sentence"], label=int(row["acceptable"]), tags=tags)

@@ -1,0 +1,1 @@
+"""What psycholinguistics asks of models: surprisals of the words of an experiment, completions and cloze."""
