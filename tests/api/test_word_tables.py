@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 from acceptability import annotate, complete, load_model, regress, words
+from acceptability.api.psycholinguistics.word_tables import is_word_table, read_word_table
 from acceptability.errors import AcceptabilityError, ModelError, ScoreError, SpecError, SuiteError
-from acceptability.suites.word_tables import is_word_table, read_word_table
 
 ROOT = Path(__file__).resolve().parents[2]
 TOK = 'word\tzone\titem\nThe\t1\t1\n"cats\t2\t1\nsleep."\t3\t1\nDogs\t1\t2\nbark.\t2\t2\n'

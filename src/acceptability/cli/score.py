@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from acceptability.api.interface.prediction_columns import PredictionColumns
+from acceptability.api.psycholinguistics.word_tables import is_word_table
 from acceptability.api.scoring import PrecisionDifference, compare_precisions, score_rows
 from acceptability.cli.console import (
     DEFAULT_READING,
@@ -45,7 +46,6 @@ from acceptability.errors import ReportError, SpecError
 from acceptability.models import set_spec_dtype, set_spec_options
 from acceptability.models.kinds import complete_model_spec
 from acceptability.store.runs import RunInputs
-from acceptability.suites.word_tables import is_word_table
 from acceptability.text.io import check_writable, write_table
 
 _SUFFIXES = (".csv", ".tsv", ".jsonl")

@@ -13,6 +13,7 @@ from acceptability import __version__
 from acceptability.api.interface.arguments import ModelLike, as_model
 from acceptability.api.interface.prediction_columns import PredictionColumns
 from acceptability.api.psycholinguistics.published_tokens import read_published_tokens, sign_published
+from acceptability.api.psycholinguistics.word_tables import TableWord, WordTable, make_word_table, read_word_table
 from acceptability.api.scoring import ProgressCallback, iter_model_outputs
 from acceptability.display import Table, TableRow
 from acceptability.errors import ScoreError, SpecError, SuiteError
@@ -20,7 +21,6 @@ from acceptability.protocols import Engine
 from acceptability.reductions import UnigramTable, load_unigrams
 from acceptability.specs import build_signature
 from acceptability.suites.frames import is_pandas
-from acceptability.suites.word_tables import TableWord, WordTable, make_word_table, read_word_table
 from acceptability.text.words import assign_tokens
 from acceptability.types import LabelScores, ModelOutput, Span, TokenScores
 

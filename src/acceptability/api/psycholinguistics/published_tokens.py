@@ -16,10 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
+from acceptability.api.psycholinguistics.word_tables import TableWord, WordTable, read_any_rows
 from acceptability.errors import ScoreError, suggest_name
 from acceptability.models.files import hash_file
 from acceptability.specs import format_spec
-from acceptability.suites.word_tables import TableWord, WordTable, read_any_rows
 from acceptability.text.io import parse_number
 from acceptability.text.words import assign_tokens
 from acceptability.types import TokenScores
