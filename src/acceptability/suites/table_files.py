@@ -2,8 +2,8 @@
 
 ``read_rows`` opens a file by the ending of its name. Parquet and spreadsheets need the extra ``data``, and so does the
 library ``datasets``, which reads ``hf:owner/name[:config][@revision]``, all splits together with the tag ``split``, and
-``hf:FOLDER``, a data set on disk. Tables without a header are recognised by their cells: two columns, of sentences or of
-labels and sentences.
+``hf:FOLDER``, a data set on disk. Tables without a header are recognised by their cells: two columns, of sentences or
+of labels and sentences.
 """
 
 from __future__ import annotations
