@@ -60,7 +60,7 @@ def test_causal_models_predict_as_a_plain_loop_does(causal_dir: Path, is_trie: b
     for query, scored, found in zip(QUERIES, run(model), predict(model), strict=True):
         np.testing.assert_allclose(found.logprobs, scored.logprobs, atol=1e-5)
         assert (found.tokens, found.offsets) == (scored.tokens, scored.offsets)
-        (encoded,) = model.encode_objects([query])
+        (encoded,) = model.encode_each([query])
         with torch.inference_mode():
             table = net(torch.tensor([encoded.ids])).logits[0].log_softmax(1)
         for at, position in enumerate(encoded.scored):
@@ -86,7 +86,7 @@ def test_with_trailing_spaces_a_word_is_expected_among_words_alone(causal_dir: P
     opening = model.word_opening_ids
     for query, scored, found in zip(QUERIES, run(model), predict(model), strict=True):
         np.testing.assert_allclose(found.logprobs, scored.logprobs, atol=1e-4)
-        (encoded,) = model.encode_objects([query])
+        (encoded,) = model.encode_each([query])
         with torch.inference_mode():
             table = net(torch.tensor([encoded.ids])).logits[0].log_softmax(1)
         for at, position in enumerate(encoded.scored):
@@ -107,7 +107,7 @@ def test_masked_models_predict_what_is_masked(masked_dir: Path) -> None:
         for query, scored, found in zip(few, run(model, few), predict(model, 5, few), strict=True):
             np.testing.assert_allclose(found.logprobs, scored.logprobs, atol=1e-5)
             assert np.isnan(found.entropies_after).all()
-            (encoded,) = model.encode_objects([query])
+            (encoded,) = model.encode_each([query])
             for at, (position, end) in enumerate(zip(encoded.scored, encoded.mask_ends, strict=True)):
                 ids = list(encoded.ids)
                 ids[position : end + 1] = [mask] * (end + 1 - position)

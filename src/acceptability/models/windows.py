@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import json
 import logging
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -41,8 +40,8 @@ class LongTextModel(Protocol):
         """The maximal number of tokens that the network reads."""
         ...
 
-    def encode_objects(self, queries: Sequence[Query], max_length: int | None = None) -> Sequence[Any]:
-        """Return encoded queries, each as an object, of at most so many tokens."""
+    def encode_long(self, queries: Sequence[Query]) -> Sequence[Any]:
+        """Return encoded queries, of any length."""
         ...
 
     @property
@@ -151,7 +150,7 @@ class Windowed(Model):
 
     def encode(self, queries: Sequence[Query]) -> list[WindowedEncoding]:
         """Return the queries, cut into windows where they are too long for the model."""
-        encodings = self.splitter.encode_objects(queries, sys.maxsize)
+        encodings = self.splitter.encode_long(queries)
         return [
             WindowedEncoding(one.ids, one.size, index, self._split(one, index)) for index, one in enumerate(encodings)
         ]
@@ -244,7 +243,7 @@ def make_windowed(model: Any, stride: object, window: object) -> Model:
     """Return a model that reads long texts in windows; the model itself if no stride is given.
 
     Args:
-        model: A model with ``encode_objects`` and ``split_windows``.
+        model: A model with ``encode_long`` and ``split_windows``.
         stride: The option ``stride``.
         window: The option ``window``.
     """

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -32,6 +33,7 @@ _MEANINGS = {
 # A table with one of these has sentences in it, whatever else it has.
 _TEXT_COLUMNS = {"text", "sentence", "good", "bad"}
 Cells = Mapping[str, Any]
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -208,7 +210,9 @@ def _read_rows(path: Path) -> tuple[list[str], Iterator[tuple[int, Cells]]]:
     if is_table_file(name) and not name.lower().endswith((".csv", ".tsv", ".tab")):
         header, rows = read_rows(path)
         return header, iter(rows)
-    text, _ = decode_text(read_unpacked(path), str(path))
+    text, encoding = decode_text(read_unpacked(path), str(path))
+    if encoding:
+        _log.info("%s: read as %s", path, encoding)
     return read_separated(text, str(path))
 
 

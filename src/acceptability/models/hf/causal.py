@@ -20,6 +20,7 @@ that follows it, as in the tokens themselves.
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -193,34 +194,24 @@ class Causal(Model):
 
     def encode(self, queries: Sequence[Query]) -> list[CausalEncoding] | TextColumns:
         """Return the queries as token ids, tokenized in one call."""
-        encodings, frame = self._tokenize(queries, self.files.max_length)
-        longest = max(map(len, encodings), default=0) + len(frame.prefix_ids)
-        if (trained := self.trained_length) and longest > trained:
+        start_gpu(self.device)
+        frame, encodings = self._tokenize(queries, self.files.max_length)
+        if (trained := self.trained_length) and max(map(len, encodings), default=0) + len(self.bos_ids) > trained:
             warn_of_long_text(self.files.name, trained)
         unknown = self.files.tokenizer.unk_token_id
         if frame.scores_whole_texts and not any(query.target or query.context for query in queries):
             return _encode_whole_texts(queries, encodings, frame, unknown)
-        return _encode_each_query(queries, encodings, frame, unknown)
+        return _encode_each(queries, encodings, frame, unknown)
 
-    def encode_objects(self, queries: Sequence[Query], max_length: int | None = None) -> list[CausalEncoding]:
-        """Return the queries as token ids, each as an object.
+    def encode_each(self, queries: Sequence[Query]) -> list[CausalEncoding]:
+        """Return the queries as token ids, each as an object, which predictions need."""
+        frame, encodings = self._tokenize(queries, self.files.max_length)
+        return _encode_each(queries, encodings, frame, self.files.tokenizer.unk_token_id)
 
-        Args:
-            queries: The queries.
-            max_length: The maximal number of tokens, if not that of the network.
-        """
-        encodings, frame = self._tokenize(queries, max_length or self.files.max_length)
-        return _encode_each_query(queries, encodings, frame, self.files.tokenizer.unk_token_id)
-
-    def _tokenize(self, queries: Sequence[Query], max_length: int) -> tuple[Sequence[Any], TextFrame]:
-        """Return the tokenizer's encodings of the queries, and what is put around them."""
-        start_gpu(self.device)
-        lead = " " if self.preset == "lm-eval" else ""
-        texts = [query.full_text if query.context else lead + query.full_text for query in queries]
-        encodings = self.files.tokenize(texts, add_special_tokens=self.preset == "minicons")
-        if self.start == "auto" and self.bos is None and not self.preset:
-            _log.warning("%s has no start token: first tokens are not scored; bos='TOKEN' names one", self.files.name)
-        return encodings, TextFrame(self.bos_ids, self._eos_ids, len(lead), self.eos, max_length)
+    def encode_long(self, queries: Sequence[Query]) -> list[CausalEncoding]:
+        """Return the queries as token ids, also those that are longer than the model's window."""
+        frame, encodings = self._tokenize(queries, sys.maxsize)
+        return _encode_each(queries, encodings, frame, self.files.tokenizer.unk_token_id)
 
     @property
     def max_length(self) -> int:
@@ -251,6 +242,15 @@ class Causal(Model):
                     CausalEncoding(encoding.query, window_ids, scored.tolist(), first, encoding.lead_chars, part)
                 )
         return windows
+
+    def _tokenize(self, queries: Sequence[Query], max_length: int) -> tuple[TextFrame, Sequence[Any]]:
+        """Return what is put around each text, and the tokenizer's encoding of each."""
+        lead = " " if self.preset == "lm-eval" else ""
+        texts = [query.full_text if query.context else lead + query.full_text for query in queries]
+        encodings = self.files.tokenize(texts, add_special_tokens=self.preset == "minicons")
+        if self.start == "auto" and self.bos is None and not self.preset:
+            _log.warning("%s has no start token: first tokens are not scored; bos='TOKEN' names one", self.files.name)
+        return TextFrame(self.bos_ids, self._eos_ids, len(lead), self.eos, max_length), encodings
 
     @property
     def bos_ids(self) -> tuple[int, ...]:
@@ -408,10 +408,10 @@ def _encode_whole_texts(
     )
 
 
-def _encode_each_query(
+def _encode_each(
     queries: Sequence[Query], encodings: Sequence[Any], frame: TextFrame, unknown_id: int | None
 ) -> list[CausalEncoding]:
-    """Return the queries one by one; the arguments are those of ``_encode_query``."""
+    """Return each query by itself, with its frame and the positions to score."""
     return [
         _encode_query(index, query, encoding, frame, unknown_id)
         for index, (query, encoding) in enumerate(zip(queries, encodings, strict=True))

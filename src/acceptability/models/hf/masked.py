@@ -10,6 +10,7 @@ each distinct copy once, and ``masked_forward.py`` runs them.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -149,38 +150,22 @@ class Masked(Model):
 
     def encode(self, queries: Sequence[Query]) -> list[MaskedEncoding] | TextColumns:
         """Return the queries as token ids, tokenized in one call."""
-        encodings, limit = self._tokenize(queries), self.files.max_length
+        start_gpu(self.device)
+        encodings = self._tokenize(queries)
         if (trained := self.trained_length) and max(map(len, encodings), default=0) > trained:
             warn_of_long_text(self.files.name, trained)
-        unknown = self.files.tokenizer.unk_token_id
+        limit, unknown = self.files.max_length, self.files.tokenizer.unk_token_id
         if not any(query.target or query.context for query in queries):
             return _encode_whole_texts(queries, encodings, limit, unknown, self.variant)
-        return self._encode_each_query(queries, encodings, limit)
+        return self._encode_each(queries, encodings, limit)
 
-    def encode_objects(self, queries: Sequence[Query], max_length: int | None = None) -> list[MaskedEncoding]:
-        """Return the queries as token ids, each as an object.
+    def encode_each(self, queries: Sequence[Query]) -> list[MaskedEncoding]:
+        """Return the queries as token ids, each as an object, which predictions need."""
+        return self._encode_each(queries, self._tokenize(queries), self.files.max_length)
 
-        Args:
-            queries: The queries.
-            max_length: The maximal number of tokens, if not that of the network.
-        """
-        return self._encode_each_query(queries, self._tokenize(queries), max_length or self.files.max_length)
-
-    def _tokenize(self, queries: Sequence[Query]) -> Sequence[Any]:
-        start_gpu(self.device)
-        if self.files.tokenizer.mask_token_id is None:
-            raise ModelError(f"{self.files.name} has no mask token; if it is a causal model, write causal:…")
-        encodings: Sequence[Any] = self.files.tokenize([query.full_text for query in queries], add_special_tokens=True)
-        return encodings
-
-    def _encode_each_query(
-        self, queries: Sequence[Query], encodings: Sequence[Any], limit: int
-    ) -> list[MaskedEncoding]:
-        unknown = self.files.tokenizer.unk_token_id
-        return [
-            _encode_query(index, query, encoding, limit, unknown, self.variant)
-            for index, (query, encoding) in enumerate(zip(queries, encodings, strict=True))
-        ]
+    def encode_long(self, queries: Sequence[Query]) -> list[MaskedEncoding]:
+        """Return the queries as token ids, also those that are longer than the model's window."""
+        return self._encode_each(queries, self._tokenize(queries), sys.maxsize)
 
     @property
     def max_length(self) -> int:
@@ -213,6 +198,20 @@ class Masked(Model):
                 windows.append(_cut_window(encoding, chosen, (first, start, start + capacity, last)))
             begin = stop
         return [window for window in windows if first <= min(window.scored) <= max(window.scored) < len(window.ids)]
+
+    def _tokenize(self, queries: Sequence[Query]) -> Sequence[Any]:
+        """Return the tokenizer's encoding of each text."""
+        if self.files.tokenizer.mask_token_id is None:
+            raise ModelError(f"{self.files.name} has no mask token; if it is a causal model, write causal:…")
+        return self.files.tokenize([query.full_text for query in queries], add_special_tokens=True)  # type: ignore[no-any-return]
+
+    def _encode_each(self, queries: Sequence[Query], encodings: Sequence[Any], max_length: int) -> list[MaskedEncoding]:
+        """Return each query by itself, with the positions to score and to mask."""
+        unknown = self.files.tokenizer.unk_token_id
+        return [
+            _encode_query(index, query, encoding, max_length, unknown, self.variant)
+            for index, (query, encoding) in enumerate(zip(queries, encodings, strict=True))
+        ]
 
     def begin(self, batch: Sequence[Any]) -> Callable[[], Sequence[TokenScores]]:
         """Start forward passes over all masked copies, and return the function that waits for the scores."""
@@ -506,5 +505,6 @@ def open_model(
     files = find_checkpoint(
         "masked", location, adapter=adapter, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code
     )
-    masked = Masked(files, validate_choice("variant", variant, VARIANTS), validate_dtype(dtype), device)
-    return make_windowed(masked, stride, window)
+    return make_windowed(
+        Masked(files, validate_choice("variant", variant, VARIANTS), validate_dtype(dtype), device), stride, window
+    )

@@ -25,7 +25,7 @@ from acceptability.models.kernels.head import apply_head, to_device
 from acceptability.models.kernels.trie import IntArray, build_trie
 from acceptability.models.predictions import Predictor, Requests, RequestStats, TokenTexts
 from acceptability.models.predictions.statistics import summarise_requests
-from acceptability.types import Query, TokenPredictions
+from acceptability.types import TokenPredictions
 
 if TYPE_CHECKING:
     from acceptability.models.hf.causal import Causal, CausalEncoding
@@ -38,9 +38,9 @@ class CausalPredictor(Predictor):
     def _texts(self) -> TokenTexts:
         return TokenTexts(self.model.files.tokenizer, self.model.files.token_names)
 
-    def encode(self, queries: Sequence[Query]) -> Sequence[CausalEncoding]:
-        """Return the queries, encoded by the model."""
-        encoded: Sequence[CausalEncoding] = self.model.encode_objects(queries)
+    def encode(self, queries: Sequence[Any]) -> Sequence[CausalEncoding]:
+        """Return the queries as token ids, each as an object."""
+        encoded: Sequence[CausalEncoding] = self.model.encode_each(queries)
         return encoded
 
     def run(self, batch: Sequence[CausalEncoding]) -> list[TokenPredictions]:

@@ -37,9 +37,9 @@ class MaskedPredictor(Predictor):
     def _texts(self) -> TokenTexts:
         return TokenTexts(self.model.files.tokenizer, self.model.files.token_names)
 
-    def encode(self, queries: Sequence[Query]) -> Sequence[MaskedEncoding]:
-        """Return the queries, encoded by the model."""
-        encoded: Sequence[MaskedEncoding] = self.model.encode_objects(queries)
+    def encode(self, queries: Sequence[Any]) -> Sequence[MaskedEncoding]:
+        """Return the queries as token ids, each as an object."""
+        encoded: Sequence[MaskedEncoding] = self.model.encode_each(queries)
         return encoded
 
     def run(self, batch: Sequence[MaskedEncoding]) -> list[TokenPredictions]:
