@@ -53,7 +53,9 @@ def test_without_a_network_nothing_is_imported_or_started(monkeypatch, imported:
     assert imported == []
 
 
-def test_a_suite_is_unparsed_until_it_was_read(monkeypatch, data: Path) -> None:
+def test_a_suite_is_unparsed_until_it_was_read(monkeypatch, data: Path, tmp_path: Path) -> None:
+    # The homes of other tests share what was parsed.
+    monkeypatch.setenv("ACCEPTABILITY_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(suites, "_MIN_LARGE_BYTES", 0)
     assert is_unparsed("cola/in_domain_dev")
     load_suite("cola/in_domain_dev")
