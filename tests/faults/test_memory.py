@@ -30,7 +30,7 @@ def limited(model: Any, most: int, row: Any, monkeypatch: pytest.MonkeyPatch) ->
 
     class Limited(kind):  # type: ignore[misc, valid-type]
         def __call__(self, rows: Any, *others: Any) -> Any:
-            if len(rows if isinstance(rows, list) else rows.input_ids) > most:
+            if len(rows.input_ids if hasattr(rows, "input_ids") else rows.tokens) > most:
                 row.injected += 1
                 raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
             return forward(rows, *others)

@@ -493,6 +493,7 @@ def _format_ours(cell: Cell, style: NumberFormat) -> str:
 def describe_agreement(cells: Sequence[Cell]) -> str:
     """Return a sentence on how many numbers of a paper were reproduced, with the counts of each table.
 
+    >>> from acceptability.papers.cells import Cell
     >>> describe_agreement([Cell("Table 1", "a", "b", ".5", 0.5, "published scores", True)])
     '1 of 1 printed numbers were reproduced.'
     """

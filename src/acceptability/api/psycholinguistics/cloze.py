@@ -105,7 +105,7 @@ def complete(
 
     >>> completions = complete("The keys to the", "trigram", top=2)
     >>> [row["word"] for row in completions]
-    ['first', 'two']
+    ['United', 'other']
     """
     if not isinstance(text, str):
         raise SpecError(f"complete: the beginning of the sentence is of type {type(text).__name__}; expected a text")
