@@ -57,11 +57,11 @@ def make_shape(scratch: Path, name: str) -> Shape:
     return Shape(**info | {"folder": str((scratch / "models" / name).resolve())})
 
 
-def _gpt2(vocabulary: Path, **sizes: Any) -> tuple[Any, Any]:
+def _gpt2(vocabulary: Path, merge_count: int | None = None, **sizes: Any) -> tuple[Any, Any]:
     from transformers import GPT2Config, GPT2LMHeadModel
 
     tokenizer = _wrap_tokenizer(
-        vocabularies.gpt2(vocabulary), bos_token=vocabularies.GPT2_END, eos_token=vocabularies.GPT2_END
+        vocabularies.gpt2(vocabulary, merge_count), bos_token=vocabularies.GPT2_END, eos_token=vocabularies.GPT2_END
     )
     ends: dict[str, Any] = {"bos_token_id": tokenizer.bos_token_id, "eos_token_id": tokenizer.eos_token_id}
     config = GPT2Config(vocab_size=len(tokenizer), initializer_range=_BODY_SPREAD, **ends, **sizes)
@@ -70,6 +70,11 @@ def _gpt2(vocabulary: Path, **sizes: Any) -> tuple[Any, Any]:
 
 def _tiny(vocabulary: Path) -> tuple[Any, Any]:
     return _gpt2(vocabulary, n_layer=2, n_embd=128, n_head=2)
+
+
+def _minimal(vocabulary: Path) -> tuple[Any, Any]:
+    # Of the tiny shape, the head over 50,257 tokens is nearly all of the time.
+    return _gpt2(vocabulary, 3_839, n_layer=1, n_embd=16, n_head=1)
 
 
 def _llama(vocabulary: Path) -> tuple[Any, Any]:
@@ -131,6 +136,7 @@ _MAKERS: dict[str, tuple[str, Callable[[Path], tuple[Any, Any]]]] = {
     "bert": ("masked", _bert),
     "roberta": ("masked", _roberta),
     "tiny": ("causal", _tiny),
+    "minimal": ("causal", _minimal),
 }
 NAMES = tuple(_MAKERS)
 

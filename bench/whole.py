@@ -27,8 +27,8 @@ from unittest import mock
 from acceptability import load_model, load_suite, score
 from acceptability.api import scoring
 from acceptability.engine import local
-from acceptability.outputs import IndexedOutputs
-from acceptability.types import Query, Suite, TokenScores
+from acceptability.outputs import EncodedColumns, IndexedOutputs, TokenColumns, index_outputs
+from acceptability.types import ModelOutput, Query, Suite, TokenScores
 from bench import rates
 from bench.contenders import ROOT
 from bench.sentences import pairs
@@ -110,10 +110,15 @@ class NullStore:
 
 def _scored(model: Any, queries: Sequence[Query]) -> float:
     """Return the sum of all scores, so that each one is computed."""
-    batches = local.run_queries(model, queries, lambda _: False)
-    return sum(
-        float(output.logprobs.sum()) for batch in batches for _, output in batch if isinstance(output, TokenScores)
-    )
+    batches = map(index_outputs, local.run_queries(model, queries, lambda _: False))
+    return sum(_sum_outputs(batch.outputs) for batch in batches)
+
+
+def _sum_outputs(outputs: Sequence[ModelOutput]) -> float:
+    # Without an object for each sentence, which scoring does not make either.
+    if isinstance(outputs, TokenColumns):
+        return float(outputs.logprobs.sum())
+    return sum(float(output.logprobs.sum()) for output in outputs if isinstance(output, TokenScores))
 
 
 def _passes(model: Any, queries: Sequence[Query], shape: Shape) -> tuple[float, float]:
@@ -123,7 +128,11 @@ def _passes(model: Any, queries: Sequence[Query], shape: Shape) -> tuple[float, 
     from acceptability.models.kernels import head
 
     window = local._prepare_window(model, queries, 0)
-    batches = [[window.encoded_queries[index] for index in batch] for batch in window.batches]
+    encoded: Any = window.encoded_queries
+    batches = [
+        encoded.take(batch) if isinstance(encoded, EncodedColumns) else [encoded[index] for index in batch]
+        for batch in window.batches
+    ]
     rows = {"body": 0, "head": 0}
     embedding, apply_head = model.net.get_input_embeddings(), head.apply_head
 
