@@ -25,7 +25,7 @@ from pages import ROOT
 # Any wrong use of a command. Newer releases of typer have the class themselves, older ones take it from click.
 _WrongUse = typer.BadParameter.__base__
 
-_FILE = re.compile(r".*\.(csv|tsv|jsonl?|parquet|txt)\Z")
+_FILE = re.compile(r".*\.(csv|tsv|jsonl?|parquet|txt|xlsx|ods|zip|tar\.gz)(\.gz)?\Z")
 
 
 def problem(words: list[str]) -> str:

@@ -56,6 +56,13 @@ def test_a_compressed_table_and_other_names_are_read(tmp_path: Path) -> None:
     assert table.suite["a"].text == "Cats sleep."
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "cp1252"])
+def test_words_are_read_in_every_usual_encoding(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "words.txt"
+    path.write_bytes("word\titem\nMädchen\t1\nschliefen.\t1\n".encode(encoding))
+    assert read_word_table(path).suite["1"].text == "Mädchen schliefen."
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

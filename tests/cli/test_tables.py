@@ -22,7 +22,7 @@ from acceptability.report.text_table import TextTable, make_table, render_table,
 
 WIDTHS = (80, 100, 140)
 # With the commands that print no table: they print data, files or a report of lines.
-WITHOUT_TABLES = {"score", "judge", "regress", "report", "serve", "train", "perplexity", "submit", "doctor"}
+WITHOUT_TABLES = {"annotate", "score", "judge", "regress", "report", "serve", "train", "perplexity", "submit", "doctor"}
 LONG = "a_phenomenon_with_quite_a_long_name_indeed"
 MEASURES = ("-M", "PairAccuracy", "-M", "PBC")
 QUICK = ("--resamples", "40")
@@ -67,6 +67,8 @@ def list_commands(masked_dir: Path, classifier_dir: Path) -> list[tuple[str, ...
         ("study", "run", "s.toml"),
         ("suites",),
         ("models",),
+        ("complete", "The keys to the", "-m", "trigram"),
+        ("complete", "The keys to the", "-m", "trigram", "--candidates", "house,car"),
         ("measures",),
         ("reductions",),
         ("recipes",),

@@ -521,7 +521,7 @@ def test_a_strangers_run_opens_no_files_and_no_addresses(stranger: Stranger, own
     assert f"{own}/secret.csv" in _opened
 
 
-_PAIRS_SIGNED = "PairAccuracy(ties=0.5)|suite:starter#c2967dc42b39|model:{}|n:383|ci:none|acceptability:0.1.0"
+_PAIRS_SIGNED = "PairAccuracy(ties=0.5)|suite:starter#acb70427c6a8|model:{}|n:383|ci:none|acceptability:0.1.0"
 
 
 @pytest.mark.parametrize(

@@ -203,13 +203,16 @@ def test_the_starter_suite_is_found_by_its_name() -> None:
     assert attach_suites(load_report_data([run.id])).suites["starter"].hash == load_suite("starter").hash
 
 
-def test_the_script_of_figures_is_kept_and_checked(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_script_of_figures_is_kept_and_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     vl_convert = pytest.importorskip("vl_convert")
+    # The homes of other tests share the folder in which it is kept.
+    home = tmp_path / "home"
+    monkeypatch.setenv("ACCEPTABILITY_HOME", str(home))
     bundles = iter(["first</script>", "second", "third"])
     monkeypatch.setattr(vl_convert, "javascript_bundle", lambda **_: next(bundles))
     bundle = page._bundle_vega.__wrapped__
     assert [bundle(), bundle()] == [r"first<\/script>"] * 2
-    (path,) = (own_home / "parsed").iterdir()
+    (path,) = (home / "parsed").iterdir()
     path.write_text(path.read_text().replace("first", "last"))
     assert bundle() == "second"
     # A home that cannot be written to is no reason to fail.

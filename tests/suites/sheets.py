@@ -7,6 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape
 
+import pytest
+
+# A part of the extra "data".
+CALAMINE = "python_calamine"
+
 Rows = Sequence[Sequence[object]]
 
 _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -16,6 +21,7 @@ _PACKAGE = "http://schemas.openxmlformats.org/package/2006"
 
 def write_xlsx(path: Path, sheets: Mapping[str, Rows], merged: Sequence[str] = (), hidden: Sequence[str] = ()) -> Path:
     """Write sheets of cells; merged ranges are those of every sheet, and what is None is no cell at all."""
+    pytest.importorskip(CALAMINE)
     listed = "".join(
         f'<sheet name="{name}" sheetId="{number}" r:id="r{number}" '
         f'state="{"hidden" if name in hidden else "visible"}"/>'
@@ -72,6 +78,7 @@ _ODF = "urn:oasis:names:tc:opendocument:xmlns"
 
 def write_ods(path: Path, sheets: Mapping[str, Rows], tail: str = "") -> Path:
     """Write sheets of cells, with any rows after them, such as the empty million that LibreOffice writes."""
+    pytest.importorskip(CALAMINE)
     tables = "".join(
         f'<table:table table:name="{name}">'
         + "".join(f"<table:table-row>{''.join(map(_ods_cell, row))}</table:table-row>" for row in rows)

@@ -65,6 +65,21 @@ def test_a_folder_of_files_is_read_by_the_library(plain: Path, tmp_path: Path, m
     assert [sentence.text for sentence in load_suite(f"hf:{folder}").sentences] == [row["text"] for row in ROWS]
 
 
+def test_a_folder_in_the_layout_of_the_hub_has_a_folder_for_each_language(tmp_path: Path, monkeypatch) -> None:
+    from pyarrow import Table, parquet
+
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache")
+    for language, good, bad in (("deu", "Katzen schlafen.", "Katzen schläft."), ("eng", "Cats sleep.", "Cats sleeps.")):
+        folder = tmp_path / "multi" / language
+        folder.mkdir(parents=True)
+        parquet.write_table(Table.from_pylist([{"sen": good, "wrong_sen": bad, "verb": "x"}]), folder / "train.parquet")
+    suite = load_suite(f"hf:{tmp_path / 'multi'}:deu")
+    assert (suite.name, suite.texts) == ("multi_deu", ("Katzen schlafen.", "Katzen schläft."))
+    assert "good is 'sen', bad is 'wrong_sen'" in suite.notes
+    with pytest.raises(SuiteError, match="no labelled sentences with the tag 'verbs'; its tags: item, verb"):
+        load_suite(f"hf:{tmp_path / 'multi'}:deu", pair_by="verbs")
+
+
 def test_a_byte_order_mark_and_mixed_newlines(plain: Path, tmp_path: Path) -> None:
     rows = plain.read_bytes().replace(b"\r\n", b"\n").split(b"\n")
     mixed = b"\xef\xbb\xbf" + b"".join(row + (b"\r\n" if index % 2 else b"\n") for index, row in enumerate(rows) if row)

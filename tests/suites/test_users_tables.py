@@ -187,7 +187,7 @@ def test_merged_cells_give_their_value_to_the_rows_that_they_cover(tmp_path: Pat
         ("no_answer.csv", "text,label\nA b.,NA\nB a.,1\n", '--labels "NA=1,'),
         ("ids.csv", "id,text\n1,A b.\n1,B a.\n", "Ids must be unique. If they are none: --columns id=-"),
         ("old.xls", b"\xd0\xcf\x11\xe0", "save it as .xlsx, .ods or .csv"),
-        ("not.xlsx", TABLE, "cannot be read as a spreadsheet"),
+        ("not.xlsx", TABLE, "spreadsheet"),
     ],
 )
 def test_what_could_be_read_wrongly_is_refused(tmp_path: Path, name: str, content: str | bytes, message: str) -> None:
@@ -223,6 +223,14 @@ def test_the_option_that_a_line_names_decides(
 ) -> None:
     suite = load_suite(written(tmp_path, name, content), **options)
     assert [sentence.label for sentence in suite] == expected
+
+
+def test_a_negative_name_needs_labels_even_if_the_user_names_it(tmp_path: Path) -> None:
+    path = written(tmp_path, "n.csv", "sentence,ungrammatical\nA b.,0\nB a.,1\n")
+    with pytest.raises(SuiteError, match="is named for what is wrong, and has '0': say what it means: --labels"):
+        load_suite(path, columns={"label": "ungrammatical"})
+    words = written(tmp_path, "w.csv", "sentence,violation\nA b.,grammatical\nB a.,ungrammatical\n")
+    assert [one.label for one in load_suite(words, columns={"label": "violation"})] == [1, 0]
 
 
 def test_quotation_marks_are_text_if_the_user_says_so(tmp_path: Path) -> None:

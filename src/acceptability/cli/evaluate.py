@@ -50,6 +50,7 @@ from acceptability.cli.console import (
     with_reading,
     with_reading_options,
 )
+from acceptability.cli.parallel_start import start_in_parallel
 from acceptability.cli.report import ReportFileOption, check_report, write_run_report
 from acceptability.models import set_spec_dtype
 from acceptability.report.terminal import build_result_tables, collect_footnotes
@@ -90,6 +91,7 @@ def command(
     model = complete_model_specs(model)
     with collect_timings(since_start=True) if show_timings else nullcontext() as timings:
         bootstrap, runner = make_bootstrap(resamples, resample_by, seed, interval), load_cli_engine(engine, address)
+        start_in_parallel(suites, model)
         with time_stage("read"):
             loaded = [load_cli_suite(name, reading) for name in suites]
         with show_progress() as progress:

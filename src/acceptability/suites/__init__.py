@@ -64,6 +64,7 @@ __all__ = [
     "find_entries",
     "find_source_kind",
     "is_catalog_name",
+    "is_unparsed",
     "load_catalog",
     "load_contents",
     "load_suite",
@@ -191,6 +192,22 @@ def find_source_kind(name: str) -> str:
 def _is_folder(name: str) -> bool:
     """Tell whether a name is that of a folder, and of nothing in the catalog."""
     return not (find_entries(name) or _find_parents(name)) and Path(name).is_dir()
+
+
+def is_unparsed(name: str) -> bool:
+    """Tell whether a name is that of a large suite of the catalog that is on this machine and was never parsed.
+
+    >>> is_unparsed("starter")
+    False
+    """
+    entries = find_entries(name) if is_catalog_name(name) else []
+    if not entries or SuiteCache("catalog", name).is_file() or not all(map(is_available, entries)):
+        return False
+    return sum(path.stat().st_size for entry in entries for path in locate_files(entry).values()) > _MIN_LARGE_BYTES
+
+
+# Below that, starting a process takes longer than parsing.
+_MIN_LARGE_BYTES = 1 << 20
 
 
 def is_catalog_name(name: str) -> bool:

@@ -412,7 +412,8 @@ class LabelColumn:
 
     def read(self, cell: object) -> int | None:
         """Return the label in a cell; raise an error for a word that has none."""
-        key = read_label_key(cell)
+        # Most cells are written as the words are, and a million of them need not be compared in another form.
+        key = cell if isinstance(cell, str) and cell in self.values else read_label_key(cell)
         if key not in self.values or not isinstance(cell, int | float | str | None):
             raise SuiteError(
                 f"label is {cell!r}; expected 1 (acceptable) or 0. Leave it empty if there is no label, or say what "
@@ -421,6 +422,15 @@ class LabelColumn:
             )
         value = self.values[key]
         return value if isinstance(value, int) else None
+
+
+def _list_distinct(cells: Iterable[object]) -> Iterable[object]:
+    """Return each cell once, if cells can be compared: JSON may have lists among them."""
+    listed = list(cells)
+    try:
+        return dict.fromkeys(listed)
+    except TypeError:
+        return listed
 
 
 def read_label_column(
@@ -434,7 +444,7 @@ def read_label_column(
         labels: The labels of words that the user gave.
         where: The table, for errors.
     """
-    found = dict.fromkeys(map(read_label_key, cells))
+    found = dict.fromkeys(map(read_label_key, _list_distinct(cells)))
     values: dict[str, LabelValue] = {**LABEL_WORDS, "": labels.get(EMPTY), **labels}
     place = f"{where}: the column {column!r}"
     if any(value in (FIRST, SECOND) for value in labels.values()):

@@ -14,9 +14,8 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from acceptability.errors import SuiteError
-from acceptability.suites.headless import is_labelled_list
 from acceptability.suites.pairing import describe_pairing
-from acceptability.suites.table_files import TABLE_SUFFIXES, TableOptions, is_table_file
+from acceptability.suites.table_files import TABLE_SUFFIXES, TableOptions, is_labelled_list, is_table_file
 from acceptability.suites.tables import parse_table
 from acceptability.text.containers import (
     drop_gzip_suffix,

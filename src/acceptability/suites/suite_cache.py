@@ -101,6 +101,10 @@ class SuiteCache:
         self._path = self._folder / f"{name.replace('/', '__')}.suite"
         self._memory_path = self._path.with_suffix(".files.json")
 
+    def is_file(self) -> bool:
+        """Return whether a parsed suite is there, under whatever key."""
+        return self._path.is_file()
+
     def open(self, key: str) -> ParsedSuite | None:
         """Return the suite that was kept under a key; None if there is none, or it is damaged."""
         try:

@@ -22,6 +22,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -251,7 +252,7 @@ class _RowReader:
 
     def add_row(self, builder: _SuiteBuilder, row: TableRow, row_number: int, line: int) -> None:
         """Add the sentence or the pair in a row; a row without an id is identified by its number."""
-        used = {*self.match.column_of.values(), *self.match.further_bad}
+        used = self._used
         tags = {name: _to_string(cell) for name, cell in row.items() if name not in used and not _is_empty(cell)}
         row_id = _to_string(self._take(row, "id")) if "id" in self.match.column_of else str(row_number)
         if context := self._take(row, "context"):
@@ -261,6 +262,15 @@ class _RowReader:
         else:
             # A pair is an item of its own, unless the table has a column "item" that groups several.
             self._add_pair(builder, row, line, row_id, {"item": row_id} | tags)
+
+    @cached_property
+    def _used(self) -> frozenset[str]:
+        return frozenset({*self.match.column_of.values(), *self.match.further_bad})
+
+    @cached_property
+    def _has_own_columns(self) -> bool:
+        # Most tables have none of them, and a million rows need not be asked for each.
+        return not {"regions", "tags", "better_than", "contrast_tags"}.isdisjoint(self.match.column_of)
 
     def _read_text(self, cell: CellValue) -> str:
         text = _parse_text(cell)
@@ -274,6 +284,22 @@ class _RowReader:
     def _add_sentence(
         self, builder: _SuiteBuilder, row: TableRow, line: int, row_id: str, tags: dict[str, str]
     ) -> None:
+        if self._has_own_columns:
+            self._add_own_sentence(builder, row, line, row_id, tags)
+            return
+        sentence = Sentence(
+            row_id,
+            self._read_text(self._take(row, "text")),
+            label=self.labels.read(self._take(row, "label")) if self.labels else None,
+            rating=self._read_rating(row, "rating"),
+            tags=tags,
+        )
+        builder.add(sentence, line)
+
+    def _add_own_sentence(
+        self, builder: _SuiteBuilder, row: TableRow, line: int, row_id: str, tags: dict[str, str]
+    ) -> None:
+        """Add a sentence with the columns of our own format."""
         tags_cell = self._take(row, "tags")
         sentence = Sentence(
             row_id,
@@ -402,6 +428,9 @@ _JUDGEMENT_MARK = re.compile(r"(?:[*✓✔]|\?{1,2})[*?]*\s?(?=\w)")
 
 def _check_typed_text(text: str) -> None:
     """Raise an error for a cell that stands for nothing, and for one that begins with a judgement mark."""
+    # Nearly all sentences, of which there may be a million.
+    if len(text) > 6 and text[0].isalpha():
+        return
     if _NOTHING.fullmatch(text):
         raise SuiteError(f"the sentence is {text!r}, which stands for none: write it, or remove the row")
     if mark := _JUDGEMENT_MARK.match(text):

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise
-from typing import Any
+from typing import Literal
 
 from acceptability.errors import SpecError, SuiteError, shorten
 from acceptability.text.encodings import decode_text
@@ -216,8 +216,8 @@ def _find_separator(text: str, where: str, options: DialectOptions, usual: str, 
 
 def _has_cells(text: str, mark: str, quoting: bool) -> bool:
     """Tell whether the first row, whose cells may have line breaks, has several cells."""
-    quotes: Any = csv.QUOTE_MINIMAL if quoting else csv.QUOTE_NONE
     with suppress(csv.Error):
+        quotes: Literal[0, 3] = csv.QUOTE_MINIMAL if quoting else csv.QUOTE_NONE
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=mark, quoting=quotes)
         return any(len(row) > 1 for row in islice(filter(None, reader), 1))
     return False

@@ -32,6 +32,7 @@ from acceptability.protocols import Engine, Measure, Model, Reduction, complete_
 from acceptability.stats.bootstrap import Bootstrap
 from acceptability.stats.sampling_units import parse_sampling_unit
 from acceptability.suites import load_catalog, load_suite
+from acceptability.suites.column_names import MEANINGS
 from acceptability.suites.frames import is_pandas
 from acceptability.types import Sentence, Suite
 
@@ -336,9 +337,6 @@ def as_bootstrap(
     )
 
 
-_COLUMN_MEANINGS = ("id", "text", "good", "bad", "rating_good", "rating_bad", "label", "rating", "better_than")
-
-
 def merge_columns(columns: Mapping[str, str] | None, column_names: Mapping[str, str]) -> dict[str, str] | None:
     """Return the columns of a table by their meaning, from ``columns={"good": "g"}`` and from ``good="g"``.
 
@@ -346,10 +344,10 @@ def merge_columns(columns: Mapping[str, str] | None, column_names: Mapping[str, 
     {'text': 'Sentence', 'label': 'ok'}
     """
     for name, column in column_names.items():
-        if name not in _COLUMN_MEANINGS:
+        if name not in MEANINGS:
             raise SpecError(
                 f"there is no argument {name!r}, and no column has this meaning; the meanings are "
-                f"{', '.join(_COLUMN_MEANINGS)}.{suggest_name(name, _COLUMN_MEANINGS)}"
+                f"{', '.join(MEANINGS)}.{suggest_name(name, MEANINGS)}"
             )
         if not isinstance(column, str):
             raise SpecError(f"{name}: expected the name of a column, and this is {_describe(column)}")

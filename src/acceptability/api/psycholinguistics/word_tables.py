@@ -8,9 +8,8 @@ stands beside what was measured.
 from __future__ import annotations
 
 import csv
-import gzip
 import io
-import zlib
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +18,9 @@ from typing import Any
 
 from acceptability.errors import SuiteError, shorten, suggest_name
 from acceptability.suites.table_files import is_table_file, read_rows
-from acceptability.text.io import decode_utf8, parse_number, read_content
+from acceptability.text.containers import drop_gzip_suffix, read_unpacked
+from acceptability.text.encodings import decode_text
+from acceptability.text.io import parse_number
 from acceptability.types import Sentence, Span, Suite
 
 _MEANINGS = {
@@ -31,8 +32,8 @@ _MEANINGS = {
 
 # A table with one of these has sentences in it, whatever else it has.
 _TEXT_COLUMNS = {"text", "sentence", "good", "bad"}
-_GZIP_MAGIC = b"\x1f\x8b"
 Cells = Mapping[str, Any]
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -204,21 +205,15 @@ def _parse_position(cell: object, where: str) -> float:
 
 def _read_rows(path: Path) -> tuple[list[str], Iterator[tuple[int, Cells]]]:
     """Return the header and the numbered rows of a file."""
-    content = _decompress(read_content(path), str(path))
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] not in (".csv", ".tsv") and is_table_file(path.name):
+    name = drop_gzip_suffix(path.name)
+    # Text with separators is read here, since a word may be a quotation mark, and its cells are given back unchanged.
+    if is_table_file(name) and not name.lower().endswith((".csv", ".tsv", ".tab")):
         header, rows = read_rows(path)
         return header, iter(rows)
-    return read_separated(decode_utf8(content, str(path)), str(path))
-
-
-def _decompress(content: bytes, where: str) -> bytes:
-    if not content.startswith(_GZIP_MAGIC):
-        return content
-    try:
-        return gzip.decompress(content)
-    except (OSError, EOFError, zlib.error) as error:
-        raise SuiteError(f"cannot read {where}: {error}") from error
+    text, encoding = decode_text(read_unpacked(path), str(path))
+    if encoding:
+        _log.info("%s: read as %s", path, encoding)
+    return read_separated(text, str(path))
 
 
 def read_separated(text: str, where: str) -> tuple[list[str], Iterator[tuple[int, Cells]]]:

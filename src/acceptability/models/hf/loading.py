@@ -31,7 +31,7 @@ from acceptability.models.hf.adapters import (
     find_adapter,
     hide_adapter,
 )
-from acceptability.models.hf.devices import detect_default_device
+from acceptability.models.hf.devices import detect_default_device, start_gpu
 from acceptability.types import Query
 
 _log = logging.getLogger(__name__)
@@ -456,6 +456,19 @@ def _download_snapshot(name: str, revision: str | None, patterns: list[str]) -> 
             return Path(snapshot_download(name, revision=revision, allow_patterns=patterns, local_files_only=True))
         except OSError:
             raise error from None
+
+
+def import_transformers(device: str) -> None:
+    """Import what loads a network, before one is loaded, and start CUDA if it is to run there.
+
+    Args:
+        device: A device of PyTorch, or "auto".
+    """
+    if not all(map(is_importable, ("torch", "transformers"))):
+        # Whoever opens the model says so in a better place.
+        return
+    start_gpu(device)
+    from transformers import AutoModelForCausalLM, AutoTokenizer  # noqa: F401
 
 
 def select_device(device: str) -> str:
