@@ -36,6 +36,7 @@ AUXILIARIES = {
 }  # fmt: skip
 FRAMES = ("according to", "in the view of", "as we were told by", "as we heard from")
 LINKS = {"if", "because", "although", "since"}
+PRONOUNS = {"he": "sg", "she": "sg", "they": "pl"}
 
 
 class Fault(Exception):
@@ -217,6 +218,8 @@ class Reader:
             self.clause(gap=kinds)
 
     def phrase(self) -> tuple[set[str], str]:
+        if self.peek() in PRONOUNS:
+            return {"person"}, PRONOUNS[self.next()]
         if self.peek() in LICENSED:
             self.position += 1
         determiner = self.determiner()
@@ -335,7 +338,8 @@ def _finite_verbs(tokens: list[str]) -> list[str]:
     found = []
     for position, token in enumerate(tokens):
         before = [word for word in tokens[:position] if word not in ADVERBS | {"who"}][-1:]
-        if token in VERBS and any(number == "pl" for word in before for _, number in NOUNS.get(word, ())):
+        plural = any(number == "pl" for word in before for _, number in NOUNS.get(word, ()))
+        if token in VERBS and (plural or before == ["they"]):
             found.append(token)
     return found
 

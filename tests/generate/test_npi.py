@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections import Counter, defaultdict
 from pathlib import Path
 
@@ -82,6 +83,8 @@ def test_no_starred_any_can_be_a_free_choice_item(few: list[GeneratedSentence]) 
         ("Any nurses wonder whether the guests have seen the cats.", "'wonder' may be in the present"),
         ("Any nurses wondered whether the guests had seen the cats.", ""),
         ("The nurses were visiting any museums.", ""),
+        ("If the nurses dusted the desks, they read any books.", "'read' may be in the present"),
+        ("If the nurses dusted the desks, they polished any tables.", ""),
     ],
 )
 def test_free_choice_is_recognized(text: str, why: str) -> None:
@@ -106,6 +109,38 @@ def test_plural_definites_and_a_are_no_unlicensed_restrictors(few: list[Generate
     # Without the article, and in small letters, as the second grammar has its nouns.
     subjects = {text.partition(" who ")[0].partition(" ")[2].lower() for text in adverbs}
     assert {number for subject in subjects for _, number in NOUNS[subject]} == {"sg"}
+    assert {text.partition(" ")[0] for text in adverbs} == {"The", "That"}
+
+
+def test_the_clauses_of_a_conditional_have_the_same_subject(few: list[GeneratedSentence]) -> None:
+    texts = [row.sentence.text for row in few if row.sentence.tags["environment"] == "conditional"]
+    for text in texts:
+        first, _, second = text.partition(", ")
+        words = first.lower().split()
+        # The longest noun after the link and the article: a taxi driver, a police officer.
+        subject = next(noun for size in (2, 1) if (noun := " ".join(words[2 : 2 + size])) in NOUNS)
+        number = {"he": "sg", "she": "sg", "they": "pl"}[second.partition(" ")[0]]
+        assert number in {number for _, number in NOUNS[subject]}, text
+    assert {text.partition(" ")[0] for text in texts} == {"If", "Because", "Since"}
+    assert {text.partition(", ")[2].partition(" ")[0] for text in texts} == {"he", "she", "they"}
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        r"in the view of",
+        r"(finally|already|frequently) (thinks?|thought|suspect|believe)",
+        r"really suspect",
+        r"(hardly|barely|scarcely) (thinks?|thought|suspect)",
+        r"(could|would|will) (the .* )?finally",
+        r"(has|have|had) (often|frequently) (organized|planned)",
+        r"\b(lend|lent)",
+        r"borrowed (the |any |these |those )?(poem|essay|play|fairy tale)",
+        r"pass(ed|ing) (\w+ ){0,2}(kindergarten|school|bank)",
+    ],
+)
+def test_odd_combinations_are_not_generated(few: list[GeneratedSentence], odd: str) -> None:
+    assert [row.sentence.text for row in few if re.search(odd, row.sentence.text, re.IGNORECASE)] == []
 
 
 def test_another_seed_makes_other_sentences_without_fault() -> None:
@@ -119,6 +154,7 @@ def test_another_seed_makes_other_sentences_without_fault() -> None:
     [
         ("The nurses has seen any cats.", "'has' does not agree"),
         ("The nurse have seen the cats.", "'have' does not agree"),
+        ("If the nurses have seen the cats, they has fed the dogs.", "'has' does not agree"),
         ("The nurse has saw the cats.", "'saw' is not in the form"),
         ("The nurse see the cats.", "'see' is not in the form"),
         ("Those nurse saw the cats.", "'those' does not go with 'nurse'"),
