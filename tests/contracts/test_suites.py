@@ -13,8 +13,7 @@ from acceptability.suites.catalog import CatalogEntry, verify_files
 from acceptability.suites.tables import read_table, write_jsonl
 from acceptability.types import Suite
 
-
-# Large suites beside others that the same readers read in every run. The hashes of their files are verified all the same.
+# Large suites beside others that the same readers read in every run. The hashes of their files are always verified.
 READ_WHEN_SLOW = ("marvin_linzen2018/current", "clams/en", "clams/de", "clams/fr")
 
 
