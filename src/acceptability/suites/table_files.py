@@ -424,7 +424,7 @@ def load_hub_table(name: str) -> tuple[str, ParsedTable]:
         if (Path(name_or_path) / "dataset_dict.json").is_file() or (Path(name_or_path) / "state.json").is_file():
             dataset = datasets.load_from_disk(name_or_path)
         elif config and (Path(name_or_path) / config).is_dir() and not (Path(name_or_path) / "README.md").is_file():
-            dataset = datasets.load_dataset(name_or_path, data_dir=config)
+            dataset = datasets.load_dataset(name_or_path, data_dir=config)  # nosec B615 - a local folder
         else:
             dataset = datasets.load_dataset(name_or_path, config, revision=revision)
     except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
