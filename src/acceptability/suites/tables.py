@@ -252,7 +252,7 @@ class _RowReader:
 
     def add_row(self, builder: _SuiteBuilder, row: TableRow, row_number: int, line: int) -> None:
         """Add the sentence or the pair in a row; a row without an id is identified by its number."""
-        used = self._used
+        used = self._used_columns
         tags = {name: _to_string(cell) for name, cell in row.items() if name not in used and not _is_empty(cell)}
         row_id = _to_string(self._take(row, "id")) if "id" in self.match.column_of else str(row_number)
         if context := self._take(row, "context"):
@@ -264,7 +264,7 @@ class _RowReader:
             self._add_pair(builder, row, line, row_id, {"item": row_id} | tags)
 
     @cached_property
-    def _used(self) -> frozenset[str]:
+    def _used_columns(self) -> frozenset[str]:
         return frozenset({*self.match.column_of.values(), *self.match.further_bad})
 
     @cached_property
