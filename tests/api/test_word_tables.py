@@ -83,6 +83,27 @@ def test_a_table_that_would_be_read_wrongly_is_refused(tmp_path: Path, text: str
     assert message in str(error.value)
 
 
+@pytest.mark.parametrize("missing", [math.nan, pd.NA])
+def test_a_word_that_pandas_takes_for_a_missing_value_is_refused(missing: object) -> None:
+    frame = pd.DataFrame({"word": pd.Series(["The", missing, "hypothesis."], dtype=object)})
+    with pytest.raises(SuiteError, match="line 1: the word is empty"):
+        annotate(frame, "uniform")
+    with pytest.raises(SuiteError, match="keep_default_na=False"):
+        annotate(pd.DataFrame({"word": ["The", math.nan]}), "uniform")
+
+
+def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
+    path = write(tmp_path, "word\tRT\tRT\nCats\t310\t320\nsleep.\t290\t300\n")
+    with pytest.raises(SuiteError, match="two columns are named 'RT'"):
+        annotate(path, "uniform")
+
+
+def test_a_table_of_which_no_row_would_be_left_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path, "word\titem\nCats\t1\nDogs\t2\n")
+    with pytest.raises(SuiteError, match="each of its 2 rows lacks a value"):
+        annotate(path, "uniform", spillover=1, drop_missing=True)
+
+
 def test_sentences_are_no_table_of_words(tmp_path: Path) -> None:
     assert not is_word_table(write(tmp_path, "text,word\nCats sleep.,sleep\n", "a.csv"))
     assert not is_word_table(tmp_path / "none.csv")
@@ -192,6 +213,13 @@ def test_published_tokens_are_joined_to_words(tmp_path: Path) -> None:
     # A word of which a part is not scored has no value either.
     split = publish(tmp_path, [("T", ""), ("he", "-1"), (" cats", "-2"), (" sleep.", "-3")])
     assert annotate(table, scores=split)[0]["surprisal_bits"] is None
+
+
+def test_a_text_without_any_published_value_is_refused(tmp_path: Path) -> None:
+    table = write(tmp_path, "word\titem\nStop!\t1\n")
+    scores = write(tmp_path, "token\tlogprob\nStop!\t\n", "scores.tsv")
+    with pytest.raises(ScoreError, match="scores.tsv, item '1' of words: no token of 'Stop!' has a value"):
+        annotate(table, scores=scores)
 
 
 def test_published_tokens_of_other_texts_are_refused(tmp_path: Path) -> None:
@@ -354,3 +382,13 @@ def test_tokens_are_listed_as_they_are() -> None:
 def test_completions_that_cannot_be_are_refused(options: dict[str, object], message: str) -> None:
     with pytest.raises(AcceptabilityError, match=message):
         complete("The keys", **{"model": "trigram", **options})
+
+
+def test_candidates_where_no_word_can_follow_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = load_model("trigram")
+    size = len(model.next_tokens.token_texts)
+    ends = np.full((1, size), -np.inf, np.float32)
+    ends[0, list(model.next_tokens.end_ids)] = 0
+    monkeypatch.setattr(type(model.next_tokens), "next_logprobs", lambda self, prefixes: ends)
+    with pytest.raises(ModelError, match="expects no new word after 'The keys to the'"):
+        complete("The keys to the", model, candidates=["house"])

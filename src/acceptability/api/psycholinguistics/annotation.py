@@ -156,6 +156,11 @@ def annotate(
     notes += builder.describe()
     if drop_missing:
         rows, dropped = _drop_missing(rows, words.header)
+        if not rows:
+            raise SuiteError(
+                f"{words.name}: each of its {dropped} rows lacks a value in a new column, so that nothing is left; "
+                "leave out drop_missing (--drop-missing) to see them"
+            )
         notes += [f"{dropped} of {dropped + len(rows)} rows lack a value in a new column and are left out"]
     return AnnotatedWords(rows, signature, tuple(notes))
 

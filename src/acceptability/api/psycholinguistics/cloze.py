@@ -232,9 +232,7 @@ class _Place:
         prefix = self.tokens.encode_prefix(self.text)
         first = self._read_first(prefix)
         kinds = _classify_tokens(self.tokens, at_start=not self.text)
-        masses = _sum_masses(first, kinds)
-        if not masses["new word"]:
-            raise ModelError(f"{self.name} expects no new word after {shorten(self.text)!r}")
+        masses = self._sum_masses(first, kinds)
         if self.tokens.tokens_are_words or self.tokens.fills_mask:
             words: dict[str, float] = {}
             for at in np.flatnonzero(kinds.opens).tolist():
@@ -263,7 +261,7 @@ class _Place:
         else:
             prefix = self.tokens.encode_prefix(self.text)
             kinds = _classify_tokens(self.tokens, at_start=not self.text)
-            masses = _sum_masses(self._read_first(prefix), kinds)
+            masses = self._sum_masses(self._read_first(prefix), kinds)
             logprobs = [
                 None if logprob is None else logprob - math.log(masses["new word"])
                 for logprob in self._score_after(prefix, kinds, unique)
@@ -286,6 +284,13 @@ class _Place:
     def _read_first(self, prefix: Sequence[int]) -> NDArray[np.float64]:
         """Return the log-probabilities of the tokens in the place."""
         return np.asarray(self.tokens.next_logprobs([prefix])[0], np.float64)
+
+    def _sum_masses(self, first: NDArray[np.float64], kinds: _TokenKinds) -> dict[str, float]:
+        """Return the probabilities of what may come in the place; an error if that is no word."""
+        masses = _sum_masses(first, kinds)
+        if not masses["new word"]:
+            raise ModelError(f"{self.name} expects no new word after {shorten(self.text)!r}")
+        return masses
 
     def _search_words(
         self, prefix: Sequence[int], first: NDArray[np.float64], kinds: _TokenKinds, top: int

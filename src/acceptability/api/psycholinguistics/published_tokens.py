@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from acceptability.api.psycholinguistics.word_tables import TableWord, WordTable, read_any_rows
-from acceptability.errors import ScoreError, suggest_name
+from acceptability.errors import ScoreError, shorten, suggest_name
 from acceptability.models.files import hash_file
 from acceptability.specs import format_spec
 from acceptability.text.io import parse_number
@@ -63,7 +63,10 @@ class PublishedTokens:
                 for ours, theirs in zip(words, own_words, strict=True)
                 if ours.text != theirs
             ]
-            scores[item], unscored = _make_scores(tokens, words, table.suite[item].text)
+            try:
+                scores[item], unscored = _make_scores(tokens, words, table.suite[item].text)
+            except ScoreError as error:
+                raise ScoreError(f"{self.name}, item {item!r} of {table.name}: {error}") from error
             incomplete += unscored
         remarks = []
         if different:
@@ -112,6 +115,8 @@ def _make_scores(
             unscored += 1
             continue
         kept += [(tokens[at][0], word.span, float(tokens[at][1] or 0.0)) for at in own]
+    if not kept:
+        raise ScoreError(f"no token of {shorten(text)!r} has a value: leave this text out of the table of words")
     names, offsets, values = zip(*kept, strict=True)
     return TokenScores(text, names, offsets, np.array(values, np.float32)), unscored
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import csv
 import io
 import logging
+import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -126,6 +128,9 @@ def make_word_table(
     """
     if not rows:
         raise SuiteError(f"{name} has no rows")
+    # Rows are mappings, which would lose all but one of the columns of a name.
+    if repeated := [column for column, count in Counter(header).items() if count > 1 and str(column).strip()]:
+        raise SuiteError(f"{name}: two columns are named {repeated[0]!r}; rename one")
     known = _match_columns(name, header, columns or {})
     words: dict[str, list[TableWord]] = {}
     for item, placed in _group_rows(name, rows, known).items():
@@ -170,10 +175,13 @@ def _group_rows(
     places: dict[str, dict[float, tuple[str, list[int]]]] = {}
     last_item = None
     for number, (line, row) in enumerate(rows):
-        word = str(row.get(columns["word"]) or "").strip()
+        word = _to_text(row.get(columns["word"]))
         if not word:
-            raise SuiteError(f"{name}, line {line}: the word is empty")
-        item = str(row.get(columns["item"], "")).strip() if "item" in columns else "1"
+            is_written = row.get(columns["word"]) is None or isinstance(row.get(columns["word"]), str)
+            # In a data frame, a missing word is one that pandas did not take for a word.
+            hint = "" if is_written else ". pandas reads null and NA as words with keep_default_na=False"
+            raise SuiteError(f"{name}, line {line}: the word is empty{hint}")
+        item = _to_text(row.get(columns["item"])) if "item" in columns else "1"
         if not item:
             raise SuiteError(f"{name}, line {line}: the item is empty")
         own = places.setdefault(item, {})
@@ -194,6 +202,12 @@ def _group_rows(
         known[1].append(number)
         last_item = item
     return {item: [own[position] for position in sorted(own)] for item, own in places.items()}
+
+
+def _to_text(cell: object) -> str:
+    """Return a cell as text; empty for a missing one, which a data frame has as NaN or NA."""
+    is_missing = cell is None or type(cell).__name__ in ("NAType", "NaTType")
+    return "" if is_missing or (isinstance(cell, float) and math.isnan(cell)) else str(cell).strip()
 
 
 def _parse_position(cell: object, where: str) -> float:
