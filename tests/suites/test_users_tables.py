@@ -124,6 +124,12 @@ def test_merged_cells_give_their_value_to_the_rows_that_they_cover(tmp_path: Pat
     assert "1 cell filled that a merged one covers" in suite.notes
 
 
+def test_merged_cells_beside_the_table_are_no_part_of_it(tmp_path: Path) -> None:
+    rows = [["Sentence", "Label"], ["Cats sleep.", 1], ["Cats sleeps.", 0]]
+    suite = load_suite(str(write_xlsx(tmp_path / "m.xlsx", {"A": rows}, merged=["F2:F3"])))
+    assert [(sentence.text, sentence.label) for sentence in suite] == [("Cats sleep.", 1), ("Cats sleeps.", 0)]
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [

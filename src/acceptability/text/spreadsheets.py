@@ -89,7 +89,8 @@ def _fill_merged(rows: list[list[Cell]], merged: Sequence[tuple[tuple[int, int],
     header = next((index for index, row in enumerate(rows) if sum(cell != "" for cell in row) > 1), 0)
     for (top, column), (bottom, _) in merged:
         for row in range(max(top, header) + 1, min(bottom + 1, len(rows))):
-            if top > header and rows[row][column] == "" != rows[top][column]:
+            # Empty cells to the right of the table may be merged too, where its rows have ended.
+            if column < len(rows[row]) and top > header and rows[row][column] == "" != rows[top][column]:
                 rows[row][column] = rows[top][column]
                 filled += 1
     return filled
