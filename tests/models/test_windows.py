@@ -6,6 +6,7 @@ import json
 import logging
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 
 from acceptability import Query, load_model
 from acceptability.errors import ModelError, QueryError
+from acceptability.models.hf.masked import Masked, MaskedEncoding
 from acceptability.models.windows import list_window_starts, warn_of_long_text
 
 torch = pytest.importorskip("torch")
@@ -142,3 +144,17 @@ def test_windows_that_cannot_be_are_refused(causal_dir: Path, options: str, mess
 
 def encode_long(spec: str) -> None:
     load_model(spec).encode([LONG])
+
+
+def test_a_window_that_begins_with_a_marked_unknown_word_is_kept() -> None:
+    ids = [101, 100, *range(1, 10), 102]
+    offsets = [(0, 0), *((2 * at, 2 * at + 1) for at in range(10)), (0, 0)]
+    # The unknown word, 100, is marked as special.
+    marks = [1, 1, *[0] * 9, 1]
+    whole = SimpleNamespace(ids=ids, offsets=offsets, special_tokens_mask=marks)
+    scored = list(range(1, 11))
+    encoding = MaskedEncoding(Query("x " * 9 + "x"), ids, scored, scored, False, whole)
+    model = Masked(SimpleNamespace(name="m"), "pll", "float32", "cpu")  # type: ignore[arg-type]
+    windows = model.split_windows(encoding, 8, 3)
+    assert len(windows) > 1
+    assert sum(len(window.scored) for window in windows) == len(scored)

@@ -197,7 +197,10 @@ class Masked(Model):
             if chosen:
                 windows.append(_cut_window(encoding, chosen, (first, start, start + capacity, last)))
             begin = stop
-        return [window for window in windows if first <= min(window.scored) <= max(window.scored) < len(window.ids)]
+        if encoding.masks_all_at_once:
+            # None, if what is masked together does not fit into one.
+            return [one for one in windows if first <= min(one.scored) <= max(one.scored) < len(one.ids)]
+        return windows
 
     def _tokenize(self, queries: Sequence[Query]) -> Sequence[Any]:
         """Return the tokenizer's encoding of each text."""
