@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from acceptability import Query, TokenPredictions, load_model
+from acceptability import Query, TokenPredictions, TokenScores, load_model
 from acceptability.errors import ModelError
 from acceptability.models.ngram.arpa import Arpa
+from acceptability.models.predictions import PredictionStats
 from acceptability.models.predictions.word_predictors import BackoffDistributions
 from acceptability.store.scores import ScoreStore
 from faulty_server import Faulty
@@ -218,3 +219,12 @@ def test_predictions_come_back_from_the_store_as_they_were(causal_dir: Path, tmp
         assert output.unknown == expected.unknown
         for name in ("logprobs", "entropies", "entropies_after", "ranks", "cumulative", "top_logprobs"):
             np.testing.assert_array_equal(getattr(output, name), getattr(expected, name), err_msg=name)
+
+
+def test_impossible_alternatives_are_none() -> None:
+    numbers = np.zeros(1, np.float32)
+    tops = np.array([[-0.5, -np.inf]], np.float32)
+    stats = PredictionStats(numbers, numbers, np.ones(1, np.int64), numbers, np.array([[1, 0]]), tops)
+    found = stats.add_to(TokenScores("a", ("a",), ((0, 1),), numbers), lambda word_id: ("<s>", "a")[word_id])
+    # As they are read from the store, where -inf fills the rows with fewer alternatives.
+    assert found.top_tokens == (("a",),)

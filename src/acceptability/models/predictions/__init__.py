@@ -101,6 +101,8 @@ class PredictionStats:
             scores: The scores of the same tokens.
             texts: Returns a token of the vocabulary as it stands in a text.
         """
+        # Of a small vocabulary, some alternatives may be impossible: they come last, and are none.
+        possible = np.isfinite(self.top_logprobs).sum(axis=1).tolist()
         return TokenPredictions(
             scores.text,
             scores.tokens,
@@ -112,7 +114,7 @@ class PredictionStats:
             self.entropies_after,
             self.ranks,
             self.cumulative,
-            tuple(tuple(map(texts, row)) for row in self.top_ids.tolist()),
+            tuple(tuple(map(texts, row[:n])) for row, n in zip(self.top_ids.tolist(), possible, strict=True)),
             self.top_logprobs,
         )
 
