@@ -50,5 +50,6 @@ def _parse_suites(names: Sequence[str]) -> None:
     try:
         for name in names:
             load_suite(name)
-    except (AcceptabilityError, OSError):
+    # Ctrl-C reaches this process too; the other one ends, and says so.
+    except (AcceptabilityError, OSError, KeyboardInterrupt):
         return
