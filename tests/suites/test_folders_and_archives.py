@@ -198,3 +198,8 @@ def test_a_folder_is_parsed_once_for_each_way_of_reading_it(large: Path, monkeyp
     assert load_suite(str(large)).hash != plain.hash
     path.rename(large / "z.csv")
     assert load_suite(str(large)).sentences[-1].id == "z/6000"
+
+
+def test_the_ending_of_an_archive_is_not_looked_for_within_its_name(tmp_path: Path) -> None:
+    path = write_zip(tmp_path).rename(tmp_path / "my.targets.zip")
+    assert load_suite(str(path)).name == "my.targets"

@@ -18,6 +18,7 @@ from acceptability.suites.pairing import describe_pairing
 from acceptability.suites.table_files import TABLE_SUFFIXES, TableOptions, is_labelled_list, is_table_file
 from acceptability.suites.tables import parse_table
 from acceptability.text.containers import (
+    ARCHIVE_SUFFIXES,
     drop_gzip_suffix,
     is_archive,
     list_folder,
@@ -53,8 +54,9 @@ def parse_files(path: Path, contents: Mapping[Path, bytes], options: TableOption
         return _join_tables(path.resolve().name, files, str(path), options)
     if is_archive(path.name):
         files = read_archive(contents[path], str(path))
-        title = path.name[: path.name.lower().index(".tar") if ".tar" in path.name.lower() else -4]
-        return _join_tables(title, files, str(path), options)
+        # The longest ending, since that of a .tar.gz has another in it.
+        ending = max(filter(path.name.lower().endswith, ARCHIVE_SUFFIXES), key=len)
+        return _join_tables(path.name[: -len(ending)], files, str(path), options)
     return parse_table(drop_gzip_suffix(path.name), _unpack(path.name, contents[path], str(path)), str(path), options)
 
 
