@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, overload
+from typing import Any, ClassVar, Generic, Literal, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,8 +88,53 @@ class LinkDifference:
     notes: tuple[str, ...] = ()
 
 
+ReductionType = TypeVar("ReductionType", Morcela, SllnLP)
+
+
 @dataclass(frozen=True, repr=False)
-class MorcelaFit(ShownRow):
+class _LinkFit(ShownRow, Generic[ReductionType]):
+    """A linking function fitted to all rated sentences, with its cross-validated correlation with ratings.
+
+    Args:
+        reduction: The reduction with the fitted constants, to score other suites with.
+        correlations: The mean over folds of Pearson's r with ratings within a fold, for each of ``links``; the first
+            is fitted on the other folds.
+        by_fold: The correlations within each fold.
+        difference: That of the fitted function and its baseline, with interval and test.
+        n: The number of rated sentences.
+        notes: Remarks for the reader.
+    """
+
+    # As in LINKS and SLLN_LINKS; and the names of what was fitted.
+    links: ClassVar[tuple[str, ...]]
+    constants: ClassVar[tuple[str, ...]]
+
+    reduction: ReductionType
+    correlations: Mapping[str, float]
+    by_fold: Mapping[str, tuple[float, ...]]
+    difference: LinkDifference
+    n: int
+    signature: str
+    notes: tuple[str, ...] = ()
+
+    def row(self) -> dict[str, object]:
+        """Return the fit as one flat row, for JSON and tables."""
+        fitted, baseline, _ = self.links
+        return {
+            **{name: getattr(self.reduction, name) for name in self.constants},
+            **{link: self.correlations[link] for link in self.links},
+            f"{fitted}_minus_{baseline}": self.difference.value,
+            "low": self.difference.low,
+            "high": self.difference.high,
+            "p": self.difference.p,
+            "n": self.n,
+            "reduction": repr(self.reduction),
+            "signature": self.signature,
+        }
+
+
+@dataclass(frozen=True, repr=False)
+class MorcelaFit(_LinkFit[Morcela]):
     """MORCELA fitted to all rated sentences, with its cross-validated correlation with ratings.
 
     Args:
@@ -102,51 +147,12 @@ class MorcelaFit(ShownRow):
         notes: What was left out, and how many units the unigram table lacks.
     """
 
-    reduction: Morcela
-    correlations: Mapping[str, float]
-    by_fold: Mapping[str, tuple[float, ...]]
-    difference: LinkDifference
-    n: int
-    signature: str
-    notes: tuple[str, ...] = ()
-
-    def row(self) -> dict[str, object]:
-        """Return the fit as one flat row, for JSON and tables."""
-        return {
-            "beta": self.reduction.beta,
-            "gamma": self.reduction.gamma,
-            **{link: self.correlations[link] for link in LINKS},
-            "morcela_minus_slor": self.difference.value,
-            "low": self.difference.low,
-            "high": self.difference.high,
-            "p": self.difference.p,
-            "n": self.n,
-            "reduction": repr(self.reduction),
-            "signature": self.signature,
-        }
-
-
-class MorcelaFits(ShownMapping[MorcelaFit]):
-    """MORCELA fitted for each model, by the model's name: ``fits["trigram"].reduction``."""
-
-    def rows(self) -> list[dict[str, object]]:
-        """Return a row for each model."""
-        return [{"model": name, **fit.row()} for name, fit in self.items()]
-
-    def _shown_rows(self) -> list[dict[str, object]]:
-        hidden = MorcelaFit.hidden_columns
-        return [{name: cell for name, cell in row.items() if name not in hidden} for row in self.rows()]
-
-    def __repr__(self) -> str:
-        return format_plain(self._shown_rows()) if self else "MorcelaFits({})"
-
-    def _repr_html_(self) -> str:
-        notes = dict.fromkeys(note for fit in self.values() for note in fit.notes)
-        return format_html(self._shown_rows(), notes=tuple(notes))
+    links = LINKS
+    constants = ("beta", "gamma")
 
 
 @dataclass(frozen=True, repr=False)
-class SllnFit(ShownRow):
+class SllnFit(_LinkFit[SllnLP]):
     """SLLN-LP fitted to all rated sentences, with its cross-validated correlation with ratings.
 
     Args:
@@ -159,46 +165,38 @@ class SllnFit(ShownRow):
         notes: What was left out, and whether alpha lies at an end of its range.
     """
 
-    reduction: SllnLP
-    correlations: Mapping[str, float]
-    by_fold: Mapping[str, tuple[float, ...]]
-    difference: LinkDifference
-    n: int
-    signature: str
-    notes: tuple[str, ...] = ()
-
-    def row(self) -> dict[str, object]:
-        """Return the fit as one flat row, for JSON and tables."""
-        return {
-            "alpha": self.reduction.alpha,
-            **{link: self.correlations[link] for link in SLLN_LINKS},
-            "slln_lp_minus_mean_lp": self.difference.value,
-            "low": self.difference.low,
-            "high": self.difference.high,
-            "p": self.difference.p,
-            "n": self.n,
-            "reduction": repr(self.reduction),
-            "signature": self.signature,
-        }
+    links = SLLN_LINKS
+    constants = ("alpha",)
 
 
-class SllnFits(ShownMapping[SllnFit]):
-    """SLLN-LP fitted for each model, by the model's name: ``fits["trigram"].reduction``."""
+FitType = TypeVar("FitType", MorcelaFit, SllnFit)
+
+
+class _LinkFits(ShownMapping[FitType]):
+    """Fits by the name of the model."""
 
     def rows(self) -> list[dict[str, object]]:
         """Return a row for each model."""
         return [{"model": name, **fit.row()} for name, fit in self.items()]
 
     def _shown_rows(self) -> list[dict[str, object]]:
-        hidden = SllnFit.hidden_columns
+        hidden = ShownRow.hidden_columns
         return [{name: cell for name, cell in row.items() if name not in hidden} for row in self.rows()]
 
     def __repr__(self) -> str:
-        return format_plain(self._shown_rows()) if self else "SllnFits({})"
+        return format_plain(self._shown_rows()) if self else f"{type(self).__name__}({{}})"
 
     def _repr_html_(self) -> str:
         notes = dict.fromkeys(note for fit in self.values() for note in fit.notes)
         return format_html(self._shown_rows(), notes=tuple(notes))
+
+
+class MorcelaFits(_LinkFits[MorcelaFit]):
+    """MORCELA fitted for each model, by the model's name: ``fits["trigram"].reduction``."""
+
+
+class SllnFits(_LinkFits[SllnFit]):
+    """SLLN-LP fitted for each model, by the model's name: ``fits["trigram"].reduction``."""
 
 
 @dataclass(frozen=True)
