@@ -94,7 +94,7 @@ def test_a_column_that_means_nothing_for_pairs_is_a_tag(tmp_path: Path) -> None:
         ("a.xlsx", "PK", "cannot be read as a spreadsheet"),
         ("a.xls", "PK", "save it as .xlsx"),
         ("a.jsonl", '{"text": "A"}\n{"text"\n', "line 2: not a line of JSON"),
-        ("a.jsonl", '["A"]\n', "line 1: expected a JSON object"),
+        ("a.jsonl", '["A"]\n', "object 1: expected a JSON object"),
         ("a.jsonl", '{"id": "1", "text": "A", "regions": {"t": [0]}}\n', "line 1: regions are"),
         ("a.jsonl", '{"id": "1", "text": "A", "tags": ["x"]}\n', "line 1: tags are"),
         ("a.jsonl", '{"id": "1", "text": "A", "better_than": ["2"]}\n', "no sentence of that id"),

@@ -22,6 +22,7 @@ from acceptability.cli.console import (
     StrideOption,
     TopOption,
     WindowOption,
+    check_one_output,
     describe_signatures,
     load_cli_engine,
     print_data,
@@ -92,15 +93,14 @@ def command(
     as_json: JsonOption = False,
 ) -> None:
     """Annotate a table with a word a row: surprisal, entropy, rank, length, frequency, spill-over."""
-    if out and as_json:
-        raise SpecError("--json prints rows and --out writes them: choose one")
+    check_one_output(out, as_json=as_json)
     if out:
         check_rows_file(out)
     if (model is None) == (scores is None):
         raise SpecError(
             f"give a model or published scores: acceptability annotate {table} --model mini-causal --stride 16"
         )
-    if model is None and (stride or window or spaces or dtype):
+    if model is None and any(option is not None for option in (stride, window, spaces, dtype)):
         raise SpecError("--stride, --window, --spaces and --dtype are options of a model: leave them out with --scores")
     spec = None
     if model is not None:

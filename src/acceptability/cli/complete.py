@@ -12,6 +12,7 @@ from acceptability.cli.console import (
     DtypeOption,
     JsonOption,
     SignaturesOption,
+    check_one_output,
     describe_signatures,
     print_json,
     print_line,
@@ -55,8 +56,7 @@ def command(
     as_json: JsonOption = False,
 ) -> None:
     """List what a model expects after the beginning of a sentence: words or tokens, with their probabilities."""
-    if out and as_json:
-        raise SpecError("--json prints rows and --out writes them: choose one")
+    check_one_output(out, as_json=as_json)
     if out:
         check_rows_file(out)
     name = complete_model_spec(model) if model else default_model()

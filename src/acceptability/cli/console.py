@@ -501,6 +501,12 @@ def load_cli_suite(name: str, reading: SuiteReading | None = None) -> Suite:
     return load_suite(name, columns=reading.table.columns, marks=reading.marks or None, unit=reading.unit, **others)
 
 
+def check_one_output(out: Path | None, *, as_json: bool) -> None:
+    """Raise an error if rows are to be printed as JSON and written to a file."""
+    if out and as_json:
+        raise SpecError("--json prints rows and --out writes them: choose one")
+
+
 def load_cli_engine(name: str, address: str | None) -> Engine:
     """Return the engine of ``--engine``, at the address of ``--address``.
 

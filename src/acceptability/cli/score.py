@@ -30,6 +30,7 @@ from acceptability.cli.console import (
     SuiteReading,
     TopOption,
     WindowOption,
+    check_one_output,
     load_cli_engine,
     load_cli_suite,
     make_suite_input,
@@ -87,8 +88,7 @@ def command(
     if by_word and is_word_table(Path(suite)):
         raise SpecError(f"{suite} has a word a row, with columns of its own: acceptability annotate {suite}")
     model = complete_model_spec(take_former_model("score", suite, model, former_model))
-    if out and as_json:
-        raise SpecError("--json prints rows and --out writes them: choose one")
+    check_one_output(out, as_json=as_json)
     if out:
         _check_out(out)
     parts = [

@@ -278,10 +278,11 @@ def _is_of_config(entry: CatalogEntry, path: Path, folder: Path) -> bool:
     if entry.config in relative.parts[:-1]:
         return True
     name = relative.stem.replace("-", "_").removeprefix(f"{entry.folder}_")
-    return name == entry.config or (name.startswith(f"{entry.config}_") and _longest_config(entry, name))
+    return name == entry.config or (name.startswith(f"{entry.config}_") and _is_longest_config(entry, name))
 
 
-def _longest_config(entry: CatalogEntry, name: str) -> bool:
+def _is_longest_config(entry: CatalogEntry, name: str) -> bool:
+    """Tell whether no other configuration's name is a longer beginning of a table's."""
     # "wugs_dist_before" is of the configuration "wugs_dist", and not of "wugs".
     others = (other.config for other in load_catalog() if other.folder == entry.folder)
     return not any(len(other) > len(entry.config) and name.startswith(other) for other in others)

@@ -239,7 +239,11 @@ def _find_headless_rows(grid: Grid, labels: Mapping[str, LabelValue], where: str
     columns = list(zip(*(cells for _, cells in grid.rows), strict=False))
     if len(columns) != 2 or any(len(cells) != 2 for _, cells in grid.rows):
         return None
-    if grid.separator == "\t" and all(map(_may_be_data, _first(grid))) and all(" " in cell for cell in _first(grid)):
+    if (
+        grid.separator == "\t"
+        and all(map(_may_be_data, _read_first_row(grid)))
+        and all(" " in cell for cell in _read_first_row(grid))
+    ):
         rows: list[tuple[int, Mapping[str, Cell]]] = [
             (number, {"good": good, "bad": bad}) for number, (good, bad) in grid.rows
         ]
@@ -250,12 +254,12 @@ def _find_headless_rows(grid: Grid, labels: Mapping[str, LabelValue], where: str
         known = any(family.issuperset(words) for family in (*_WORD_FAMILIES, frozenset(labels)))
         # "Grammatical" may also be the name of a column of 1 and 0, which then has no such word again.
         is_data = not is_usual_name(words[0]) or words[0] in words[1:]
-        if known and is_data and _looks_like_sentence(_first(grid)[text]):
+        if known and is_data and _looks_like_sentence(_read_first_row(grid)[text]):
             return _name_labelled(grid, label, labels, where)
     return None
 
 
-def _first(grid: Grid) -> list[str]:
+def _read_first_row(grid: Grid) -> list[str]:
     return [str(cell).strip() for cell in grid.rows[0][1]]
 
 
@@ -339,7 +343,7 @@ def _parse_array(text: str, where: str) -> list[tuple[int, TableRow]]:
         raise SuiteError(f"{where} is not a file of JSON: {error}") from error
     for number, row in enumerate(listed, start=1):
         if not isinstance(row, dict):
-            raise SuiteError(f'{where}, line {number}: expected a JSON object, such as {{"text": …}}')
+            raise SuiteError(f'{where}, object {number}: expected a JSON object, such as {{"text": …}}')
     return list(enumerate(listed, start=1))
 
 
