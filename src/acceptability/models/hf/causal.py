@@ -34,12 +34,12 @@ from acceptability.models.files import get_cached_fact, locked_cached_property, 
 from acceptability.models.hf.devices import start_gpu
 from acceptability.models.hf.loading import (
     Checkpoint,
+    LanguageCheckpoint,
     check_length,
     convert_out_of_memory,
     find_checkpoint,
     find_target_tokens,
     find_unknown_tokens,
-    get_device_class,
     get_token_budget,
     to_query_span,
     validate_dtype,
@@ -49,7 +49,6 @@ from acceptability.models.windows import (
     check_stride,
     list_window_starts,
     make_windowed,
-    read_trained_length,
     warn_of_long_text,
 )
 from acceptability.outputs import FlatRows, TextColumns, expand_ranges, flatten_rows, join_text_columns
@@ -103,7 +102,7 @@ class CausalEncoding(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Causal(Model):
+class Causal(LanguageCheckpoint):
     """A causal language model of transformers.
 
     Args:
@@ -129,11 +128,6 @@ class Causal(Model):
         return format_spec(
             f"causal:{self.files.signature}", {**framing, **spaces, "dtype": self.dtype, **self.files.options}
         )
-
-    @property
-    def device_class(self) -> str | None:
-        """The class of device, if the network is in half precision."""
-        return get_device_class(self.dtype, self.device)
 
     @property
     def bos(self) -> str | None:
@@ -213,16 +207,6 @@ class Causal(Model):
         frame, encodings = self._tokenize(queries, sys.maxsize)
         return _encode_each(queries, encodings, frame, self.files.tokenizer.unk_token_id)
 
-    @property
-    def max_length(self) -> int:
-        """The maximal number of tokens that the network reads."""
-        return self.files.max_length
-
-    @locked_cached_property
-    def trained_length(self) -> int | None:
-        """The number of tokens in the longest text that it was trained on; None where nothing says so."""
-        return read_trained_length(self.files.folder)
-
     def split_windows(self, encoding: CausalEncoding, window: int, stride: int) -> list[CausalEncoding]:
         """Return the windows of an encoded query, in each of which other tokens are scored."""
         first, capacity = encoding.prefix_length, window - encoding.prefix_length
@@ -279,7 +263,7 @@ class Causal(Model):
             if isinstance(batch[0], TextColumns):
                 columns = join_text_columns(batch)
                 collect_columns = self.forward(CausalRows(columns.tokens, columns.scored))
-                return lambda: columns.to_token_columns(collect_columns(), self._token_name_array)
+                return lambda: columns.to_token_columns(collect_columns(), self.token_name_array)
             if self.spaces == "trailing":
                 return self._begin_trailing_spaces(batch)
             rows = make_causal_rows([(encoding.ids, encoding.scored) for encoding in batch])
@@ -292,11 +276,6 @@ class Causal(Model):
             ]
 
         return collect_scores
-
-    @locked_cached_property
-    def _token_name_array(self) -> NDArray[np.object_]:
-        """The tokens in the order of their ids, in an array from which many are taken at once."""
-        return np.array(self.files.token_names, object)
 
     def _begin_trailing_spaces(self, batch: Sequence[CausalEncoding]) -> Callable[[], list[TokenScores]]:
         """Start a forward pass, and return the function that waits for scores with trailing spaces."""

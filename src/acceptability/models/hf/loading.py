@@ -21,6 +21,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from acceptability.errors import MissingExtra, ModelError, OutOfMemory, QueryError, first_error_line
 from acceptability.models.files import hash_files, is_importable, locked_cached_property, validate_bool, validate_choice
 from acceptability.models.hf.adapters import (
@@ -32,6 +35,8 @@ from acceptability.models.hf.adapters import (
     hide_adapter,
 )
 from acceptability.models.hf.devices import detect_default_device, start_gpu
+from acceptability.models.windows import read_trained_length
+from acceptability.protocols import Model
 from acceptability.types import Query
 
 _log = logging.getLogger(__name__)
@@ -483,6 +488,40 @@ def select_device(device: str) -> str:
     except (RuntimeError, AssertionError) as error:
         raise ModelError(f"the device {device!r} cannot be used here: {first_error_line(error)}") from error
     return device
+
+
+class LanguageCheckpoint(Model):
+    """What causal and masked models have in common: all that their files say.
+
+    Args:
+        files: The files.
+        dtype: The precision of the network.
+        device: A device of PyTorch, or "auto".
+    """
+
+    files: Checkpoint
+    dtype: str
+    device: str
+
+    @property
+    def device_class(self) -> str | None:
+        """The class of device, if the network is in half precision."""
+        return get_device_class(self.dtype, self.device)
+
+    @property
+    def max_length(self) -> int:
+        """The maximal number of tokens that the network reads."""
+        return self.files.max_length
+
+    @locked_cached_property
+    def trained_length(self) -> int | None:
+        """The number of tokens in the longest text that it was trained on; None where nothing says so."""
+        return read_trained_length(self.files.folder)
+
+    @locked_cached_property
+    def token_name_array(self) -> NDArray[np.object_]:
+        """The tokens in the order of their ids, in an array from which many are taken at once."""
+        return np.array(self.files.token_names, object)
 
 
 def get_device_class(dtype: str, device: str) -> str | None:

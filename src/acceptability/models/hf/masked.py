@@ -24,12 +24,12 @@ from acceptability.models.files import locked_cached_property, validate_choice
 from acceptability.models.hf.devices import start_gpu
 from acceptability.models.hf.loading import (
     Checkpoint,
+    LanguageCheckpoint,
     check_length,
     convert_out_of_memory,
     find_checkpoint,
     find_target_tokens,
     find_unknown_tokens,
-    get_device_class,
     get_token_budget,
     to_query_span,
     validate_dtype,
@@ -39,7 +39,6 @@ from acceptability.models.windows import (
     check_stride,
     list_window_starts,
     make_windowed,
-    read_trained_length,
     warn_of_long_text,
 )
 from acceptability.outputs import FlatRows, TextColumns, expand_ranges, flatten_rows, join_text_columns
@@ -95,7 +94,7 @@ class MaskedEncoding(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Masked(Model):
+class Masked(LanguageCheckpoint):
     """A masked language model of transformers.
 
     Args:
@@ -112,11 +111,6 @@ class Masked(Model):
         """The files and the options that change a forward pass."""
         options = {"variant": self.variant, "dtype": self.dtype}
         return format_spec(f"masked:{self.files.signature}", {**options, **self.files.options})
-
-    @property
-    def device_class(self) -> str | None:
-        """The class of device, if the network is in half precision."""
-        return get_device_class(self.dtype, self.device)
 
     @property
     def encodes_in_background(self) -> bool:
@@ -167,16 +161,6 @@ class Masked(Model):
         """Return the queries as token ids, also those that are longer than the model's window."""
         return self._encode_each(queries, self._tokenize(queries), sys.maxsize)
 
-    @property
-    def max_length(self) -> int:
-        """The maximal number of tokens that the network reads."""
-        return self.files.max_length
-
-    @locked_cached_property
-    def trained_length(self) -> int | None:
-        """The number of tokens in the longest text that it was trained on; None where nothing says so."""
-        return read_trained_length(self.files.folder)
-
     def split_windows(self, encoding: MaskedEncoding, window: int, stride: int) -> list[MaskedEncoding]:
         """Return the windows of an encoded query, in each of which other tokens are scored."""
         special = encoding.encoding.special_tokens_mask
@@ -223,18 +207,13 @@ class Masked(Model):
             columns = join_text_columns(batch)
             all_rows = TextsToMask(columns.tokens, columns.scored, columns.mask_ends, np.zeros(len(columns), bool))
             collect_columns = self._begin_rows(all_rows)
-            return lambda: columns.to_token_columns(collect_columns(), self._token_name_array)
+            return lambda: columns.to_token_columns(collect_columns(), self.token_name_array)
         rows = make_texts_to_mask(batch)
         collect = self._begin_rows(rows)
         return lambda: [
             encoding.to_token_scores(own, names, unknown_token)
             for encoding, own in zip(batch, np.split(collect(), rows.scored.starts[1:]), strict=True)
         ]
-
-    @locked_cached_property
-    def _token_name_array(self) -> NDArray[np.object_]:
-        """The tokens in the order of their ids, in an array from which many are taken at once."""
-        return np.array(self.files.token_names, object)
 
     def run(self, batch: Sequence[Any]) -> Sequence[TokenScores]:
         """Return the scores of each query."""
