@@ -392,3 +392,20 @@ def test_candidates_where_no_word_can_follow_are_refused(monkeypatch: pytest.Mon
     monkeypatch.setattr(type(model.next_tokens), "next_logprobs", lambda self, prefixes: ends)
     with pytest.raises(ModelError, match="expects no new word after 'The keys to the'"):
         complete("The keys to the", model, candidates=["house"])
+
+
+def test_many_candidates_are_scored_a_part_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = load_model("trigram")
+    kind, sizes = type(model.next_tokens), []
+    compute = kind.next_logprobs
+
+    def count(self: object, prefixes: list[list[int]]) -> object:
+        sizes.append(len(prefixes))
+        return compute(self, prefixes)
+
+    monkeypatch.setattr(kind, "next_logprobs", count)
+    words = [text for text in model.next_tokens.token_texts if text.isalpha()][:100]
+    many = complete("The keys to the", model, candidates=words)
+    assert max(sizes) <= 64
+    one = complete("The keys to the", model, candidates=[words[70]])
+    assert one[0]["probability"] in [row["probability"] for row in many if row["word"] == words[70]]

@@ -15,7 +15,7 @@ from __future__ import annotations
 import heapq
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -326,7 +326,7 @@ class _Place:
         """Return the log-probability of each word after the text, with that of its end."""
         rows = [self._encode_after(prefix, word) for word in words]
         prefixes = [[*prefix, *ids[:length]] for ids in rows for length in range(len(ids) + 1)]
-        distributions = iter(self.tokens.next_logprobs(prefixes).astype(np.float64))
+        distributions = self._iter_distributions(prefixes)
         found: list[float | None] = []
         for ids in rows:
             own = [next(distributions) for _ in range(len(ids) + 1)]
@@ -338,6 +338,12 @@ class _Place:
             else:
                 found.append(logprob + float(np.log(np.exp(own[-1][~kinds.goes_on]).sum())))
         return found
+
+    def _iter_distributions(self, prefixes: Sequence[Sequence[int]]) -> Iterator[NDArray[np.float64]]:
+        """Yield the log-probabilities of all tokens after each prefix."""
+        # Of a thousand candidates together, the distributions over a large vocabulary would take gigabytes.
+        for start in range(0, len(prefixes), _PREFIXES_PER_PASS):
+            yield from self.tokens.next_logprobs(prefixes[start : start + _PREFIXES_PER_PASS]).astype(np.float64)
 
     def _encode_after(self, prefix: Sequence[int], word: str) -> list[int]:
         """Return the tokens of a word after the text."""
