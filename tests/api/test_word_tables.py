@@ -104,6 +104,16 @@ def test_rows_keep_their_columns_and_get_the_surprisal_of_their_word(tmp_path: P
     assert "2 rows have several tokens" in rows.notes[0] or "1 of 2 rows have several tokens" in rows.notes[0]
 
 
+def test_the_rank_of_an_unknown_word_is_said_to_be_that_of_its_token(tmp_path: Path) -> None:
+    path = write(tmp_path, "word\titem\tzone\nThe\t1\t1\nzzqx\t1\t2\n")
+    rows = annotate(path, "trigram", rank=True)
+    # The most probable token after "The" is <unk>, and this very word has a probability of 2^-59.
+    assert (rows[1]["rank"], rows[1]["unknown"]) == (1, True)
+    assert [note for note in rows.notes if note.startswith("1 of 2 rows have words that the model does not know")]
+    known = write(tmp_path, "word\titem\tzone\nThe\t1\t1\ndog\t1\t2\n", "known.tok")
+    assert not annotate(known, "trigram", rank=True).notes
+
+
 def test_the_entropy_reduction_of_a_word_is_that_of_all_its_tokens() -> None:
     pytest.importorskip("torch")
     (first, second) = words("The keys", "mini-causal", entropy=True)
