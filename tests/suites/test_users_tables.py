@@ -427,6 +427,7 @@ def test_numbers_before_all_sentences_are_said(tmp_path: Path) -> None:
 def test_an_item_in_capitals_is_the_sampling_unit(tmp_path: Path) -> None:
     rows = "1,Cats sleep.,1\n1,Cats sleeps.,0\n2,Dogs bark.,1\n2,Dogs barks.,0\n"
     assert load_suite(written(tmp_path, "c.csv", "Item,Sentence,Label\n" + rows)).unit == "Item"
+    assert load_suite(written(tmp_path, "e.csv", "Item no.,Sentence,Label\n" + rows)).unit == "Item no."
     assert load_suite(written(tmp_path, "d.csv", "Item,Sentence,Label\n" + rows), pair_by="item").unit == "Item"
 
 

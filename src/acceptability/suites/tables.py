@@ -53,6 +53,7 @@ from acceptability.types import SINGLE_ROWS, Contrast, Sentence, Span, Suite, Ta
 
 # The tags that hold items by convention. "set" is unique within a suite; numbers of items may repeat.
 _UNIT_TAGS = ("set", "item")
+_ITEM_NAMES = ("item", "item_no", "item_nr", "item_number")
 
 # The only key of a first line that declares something about the whole suite.
 _DECLARATION = "suite"
@@ -117,7 +118,7 @@ def _pop_declaration(table: ParsedTable) -> _Declaration | None:
 def infer_unit(sentences: Sequence[Sentence], contrasts: Sequence[Contrast]) -> str:
     """Return the sampling unit of a suite that declares none: ``set``, or else ``item``, if all rows have that tag.
 
-    Spreadsheets write ``Item``, which is the same, if no other tag is.
+    Spreadsheets write ``Item`` or ``Item no.``, which is the same, if no other tag is.
 
     >>> infer_unit([Sentence("a", "Cats sleep.", tags={"item": "1"})], [])
     'item'
@@ -127,8 +128,8 @@ def infer_unit(sentences: Sequence[Sentence], contrasts: Sequence[Contrast]) -> 
     rows: list[Sentence | Contrast] = [*sentences, *contrasts]
     if unit := next((tag for tag in _UNIT_TAGS if all(tag in row.tags for row in rows)), ""):
         return unit
-    for tag in _UNIT_TAGS:
-        alike = [name for name in rows[0].tags if normalise_name(name) == tag] if rows else []
+    for names in (("set",), _ITEM_NAMES):
+        alike = [name for name in rows[0].tags if normalise_name(name) in names] if rows else []
         if len(alike) == 1 and all(alike[0] in row.tags for row in rows):
             return alike[0]
     return ""
@@ -207,7 +208,9 @@ def _note_missing_items(suite: Suite) -> list[str]:
     if suite.unit:
         return []
     total = len(suite.sentences)
-    counts = Counter(tag for sentence in suite.sentences for tag in sentence.tags if normalise_name(tag) in _UNIT_TAGS)
+    counts = Counter(
+        tag for sentence in suite.sentences for tag in sentence.tags if normalise_name(tag) in ("set", *_ITEM_NAMES)
+    )
     return [
         f"{tag!r} is empty in {total - count} of {total} rows and not filled in, so that it is no sampling unit"
         for tag, count in counts.items()
