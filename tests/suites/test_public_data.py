@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from collections.abc import Iterator
@@ -20,7 +21,11 @@ _ROW = re.compile(
     r"\| .* \| (?P<files>`.*) \| `acceptability (?P<command>[^`]+)` \| (?P<lines>\d+) \| (?P<counts>[^|]+\|[^|]+) \|"
 )
 
-# Words of stories with reading times, which are no suite of sentences.
+_WORDS_ROW = re.compile(
+    r"\| `naturalstories/(?P<file>[^`]+)`.* \| `acceptability (?P<command>[^`]+)` \| 1 \| (?P<words>[\d,]+) \| "
+    r"(?P<values>[\d,]+) \|"
+)
+
 _OTHERS = ("SOURCE.md", "naturalstories/*")
 
 
@@ -36,6 +41,21 @@ def test_each_command_reads_what_the_table_says(row: re.Match[str], data: Path) 
     counts = tuple(int(cell.replace(",", "")) for cell in row["counts"].split("|"))
     assert (shown["sentences"], shown["contrasts"]) == counts
     assert row["lines"] == "1"
+
+
+def test_the_tables_of_natural_stories_have_the_words_that_the_page_says(data: Path, tmp_path: Path) -> None:
+    folder = data / "more" / "naturalstories"
+    found = [match for line in _PAGE.read_text(encoding="utf-8").splitlines() if (match := _WORDS_ROW.fullmatch(line))]
+    assert {match["file"] for match in found} == {path.name for path in folder.iterdir()}
+    for match in found:
+        words = [str(folder / word) if (folder / word).is_file() else word for word in match["command"].split()]
+        out = tmp_path / f"{match['file']}.csv"
+        done = CliRunner().invoke(app, [*words, "--out", str(out)])
+        assert done.exit_code == 0, done.output
+        with out.open(encoding="utf-8", newline="") as file:
+            surprisals = [row["surprisal_bits"] for row in csv.DictReader(file)]
+        assert f"{len(surprisals):,}" == match["words"]
+        assert f"{sum(map(bool, surprisals)):,}" == match["values"]
 
 
 def test_every_published_file_is_in_the_table_and_in_the_catalog(data: Path) -> None:
