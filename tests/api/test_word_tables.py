@@ -125,6 +125,31 @@ def test_rows_keep_their_columns_and_get_the_surprisal_of_their_word(tmp_path: P
     assert "2 rows have several tokens" in rows.notes[0] or "1 of 2 rows have several tokens" in rows.notes[0]
 
 
+def test_the_rank_of_an_unknown_word_is_said_to_be_that_of_its_token(tmp_path: Path) -> None:
+    path = write(tmp_path, "word\titem\tzone\nThe\t1\t1\nzzqx\t1\t2\n")
+    rows = annotate(path, "trigram", rank=True)
+    # The most probable token after "The" is <unk>, and this very word has a probability of 2^-59.
+    assert (rows[1]["rank"], rows[1]["unknown"]) == (1, True)
+    assert [note for note in rows.notes if note.startswith("1 of 2 rows have words that the model does not know")]
+    known = write(tmp_path, "word\titem\tzone\nThe\t1\t1\ndog\t1\t2\n", "known.tok")
+    assert not annotate(known, "trigram", rank=True).notes
+
+
+def test_an_order_that_no_column_gives_is_said(tmp_path: Path) -> None:
+    rows = annotate(write(tmp_path, "word\tcell\nCats\t1\nCats\t1\nsleep.\t2\n"), "trigram")
+    assert [note.split(",")[0] for note in rows.notes] == [
+        "no column is known as that of items",
+        "no column is known as that of positions",
+    ]
+    assert "--columns position=COLUMN" in rows.notes[1]
+
+
+def test_names_with_spaces_and_points_are_known(tmp_path: Path) -> None:
+    path = write(tmp_path, "Item no.\tWord no.\tWord\n1\t1\tCats\n1\t1\tCats\n1\t2\tsleep.\n")
+    assert repr(read_word_table(path)) == "WordTable('words', 3 rows, 2 words in 1 texts)"
+    assert not annotate(path, "trigram").notes
+
+
 def test_the_entropy_reduction_of_a_word_is_that_of_all_its_tokens() -> None:
     pytest.importorskip("torch")
     (first, second) = words("The keys", "mini-causal", entropy=True)
@@ -206,7 +231,8 @@ def test_published_tokens_are_joined_to_words(tmp_path: Path) -> None:
         pytest.approx(3.25 / math.log(2)),
     ]
     assert [row["tokens"] for row in rows] == [0, 2, 2]
-    assert rows.notes == (
+    assert rows.notes[0].startswith("no column is known as that of positions")
+    assert rows.notes[1:] == (
         "words without a value: 1, since published.csv has none for a token of theirs (the first token of a text "
         "follows nothing)",
     )

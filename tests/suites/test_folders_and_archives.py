@@ -203,3 +203,18 @@ def test_a_folder_is_parsed_once_for_each_way_of_reading_it(large: Path, monkeyp
 def test_the_ending_of_an_archive_is_not_looked_for_within_its_name(tmp_path: Path) -> None:
     path = write_zip(tmp_path).rename(tmp_path / "my.targets.zip")
     assert load_suite(str(path)).name == "my.targets"
+
+
+def test_tables_with_different_sampling_units_are_resampled_by_rows(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "a.csv").write_text("item,text,label\n1,A b.,1\n1,B a.,0\n")
+    (folder / "b.csv").write_text("text,label\nC d.,1\nD c.,0\n")
+    said = "the tables have different sampling units, or some have none, so that single rows are resampled"
+    suite = load_suite(str(folder))
+    assert suite.unit == ""
+    assert said in suite.notes
+    (folder / "b.csv").write_text("Item,text,label\n1,C d.,1\n1,D c.,0\n")
+    assert said in load_suite(str(folder)).notes
+    (folder / "b.csv").write_text("item,text,label\n1,C d.,1\n1,D c.,0\n")
+    assert said not in load_suite(str(folder)).notes

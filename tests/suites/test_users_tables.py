@@ -190,10 +190,18 @@ def test_merged_cells_beside_the_table_are_no_part_of_it(tmp_path: Path) -> None
         ("mark.csv", "good,bad\nCats sleep.,?? Cats sleeps.\n", "line 2: '?? Cats sleeps.' begins with the mark '??'"),
         ("name.csv", "sentence,label\n#NAME?,1\n", "line 2: the sentence is '#NAME?', which stands for none"),
         ("missing.csv", "good,bad\nA b.,NA\n", "line 2: the sentence is 'NA'"),
-        ("no_answer.csv", "text,label\nA b.,NA\nB a.,1\n", '--labels "NA=1,'),
+        ("no_answer.csv", "text,label\nA b.,NA\nB a.,1\n", '--labels "NA=none"'),
         ("ids.csv", "id,text\n1,A b.\n1,B a.\n", "Ids must be unique. If they are none: --columns id=-"),
         ("old.xls", b"\xd0\xcf\x11\xe0", "save it as .xlsx, .ods or .csv"),
-        ("not.xlsx", TABLE, "spreadsheet"),
+        ("not.xlsx", TABLE, "not.xlsx is no spreadsheet, whatever its name says"),
+        ("renamed.xlsx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "is an .xls file or has a password"),
+        ("headless3.tsv", "1\tA b.\t1\n2\tB a.\t0\n", "If this row is no header, columns are numbered"),
+        # Scored as they are, "*" and brackets would be words of the sentence.
+        ("choice_in_cell.csv", "text\nI [has/*have] it.\n", "line 2: 'I [has/*have] it.' has the mark '*'"),
+        ("obligatory.csv", "text\nWe rely *(on) it.\n", "has the mark '*'"),
+        ("inner.csv", "text\nJohn *himself *go.\n", "has the mark '*'"),
+        ("after.csv", "text\nThe cats sleeps.*\n", "has the mark '*'"),
+        ("some_speakers.csv", "text\n%The car needs washed.\n", "begins with the mark '%'"),
     ],
 )
 def test_what_could_be_read_wrongly_is_refused(tmp_path: Path, name: str, content: str | bytes, message: str) -> None:
@@ -401,3 +409,48 @@ def test_options_are_checked(tmp_path: Path) -> None:
             load_suite(path, **options)
     with pytest.raises(SuiteError, match="labels can be given for tables only"):
         load_suite("starter", labels={"yes": 1})
+
+
+def test_stars_that_are_no_marks_are_text(tmp_path: Path) -> None:
+    texts = ["I *really* mean it.", "What the f*** is d*mn?", "5*3 and 5 * 3.", "3% of it."]
+    path = written(tmp_path, "stars.csv", "text\n" + "\n".join(texts) + "\n")
+    assert list(load_suite(path).texts) == texts
+
+
+@pytest.mark.parametrize("text", [" Cats sleep.", "Cats sleep. ", "Cats  sleep.", "Cats\xa0sleep."])
+def test_spaces_that_people_do_not_see_are_said(tmp_path: Path, text: str) -> None:
+    suite = load_suite(written(tmp_path, "s.csv", f'text,label\n"{text}",1\nDogs bark.,1\n'))
+    assert suite.texts[0] == text
+    assert [note for note in suite.notes if note.startswith("1 of 2 sentences have spaces at an end") and "(1)" in note]
+
+
+def test_numbers_before_all_sentences_are_said(tmp_path: Path) -> None:
+    suite = load_suite(written(tmp_path, "n.csv", "text,label\n(1) Cats sleep.,1\n(2) Cats sleeps.,0\n"))
+    assert suite.notes == ("all sentences begin with a number, which is scored with them: '(1) Cats sleep.'",)
+    assert not load_suite(written(tmp_path, "m.csv", "text\n(1) Cats sleep.\nDogs bark.\n")).notes
+
+
+def test_an_item_in_capitals_is_the_sampling_unit(tmp_path: Path) -> None:
+    rows = "1,Cats sleep.,1\n1,Cats sleeps.,0\n2,Dogs bark.,1\n2,Dogs barks.,0\n"
+    assert load_suite(written(tmp_path, "c.csv", "Item,Sentence,Label\n" + rows)).unit == "Item"
+    assert load_suite(written(tmp_path, "e.csv", "Item no.,Sentence,Label\n" + rows)).unit == "Item no."
+    assert load_suite(written(tmp_path, "d.csv", "Item,Sentence,Label\n" + rows), pair_by="item").unit == "Item"
+
+
+def test_an_item_that_stands_only_in_the_first_of_its_rows(tmp_path: Path) -> None:
+    rows = "item,text,label\n1,Cats sleep.,1\n1,Cats sleeps.,0\n,Cats sleeping.,0\n2,Dogs bark.,1\n,Dogs barks.,0\n"
+    path = written(tmp_path, "first.csv", rows)
+    suite = load_suite(path)
+    assert suite.unit == ""
+    assert suite.notes == ("'item' is empty in 2 of 5 rows and not filled in, so that it is no sampling unit",)
+    with pytest.raises(
+        SuiteError, match=r"'item' is empty for 2 of 5 labelled sentences \(3, 5\)\. If empty means 'as a"
+    ):
+        load_suite(path, pair_by="item")
+
+
+def test_items_that_are_numbered_anew_are_no_sampling_unit(tmp_path: Path) -> None:
+    rows = "number,1,Cats sleep.,1\nnumber,1,Cats sleeps.,0\norder,1,Who left?,1\norder,1,Left who?,0\n"
+    suite = load_suite(written(tmp_path, "p.csv", "paradigm,item,text,label\n" + rows), pair_by="paradigm/item")
+    assert suite.unit == "set"
+    assert sorted({sentence.tags["set"] for sentence in suite}) == ["number/1", "order/1"]

@@ -396,6 +396,10 @@ def read_label_key(cell: object) -> str:
     return text[0] if re.fullmatch(r"[01]\.0+", text) else text
 
 
+# What programs write for a missing value. As a label or a rating it may also be what a participant answered.
+_MISSING_WORDS = ("na", "n/a", "nan", "null", "none", "missing", "-", "--", "–", "—")
+
+
 @dataclass(frozen=True)
 class LabelColumn:
     """What the cells of a column of labels mean.
@@ -415,10 +419,11 @@ class LabelColumn:
         # Most cells are written as the words are, and a million of them need not be compared in another form.
         key = cell if isinstance(cell, str) and cell in self.values else read_label_key(cell)
         if key not in self.values or not isinstance(cell, int | float | str | None):
+            values = "none" if key in _MISSING_WORDS else "1,…=0"
             raise SuiteError(
                 f"label is {cell!r}; expected 1 (acceptable) or 0. Leave it empty if there is no label, or say what "
-                f'words mean: --labels "{shorten(str(cell).replace(",", " "))}=1,…=0". If {self.column!r} is no label: '
-                f"--columns label={NO_COLUMN}"
+                f'words mean: --labels "{shorten(str(cell).replace(",", " "))}={values}". If {self.column!r} is no '
+                f"label: --columns label={NO_COLUMN}"
             )
         value = self.values[key]
         return value if isinstance(value, int) else None

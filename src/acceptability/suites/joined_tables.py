@@ -86,6 +86,8 @@ def _join_tables(title: str, files: Mapping[str, bytes], where: str, options: Ta
     merged = _merge(title, suites, where)
     notes = [f"{len(suites)} tables, told apart by the tag {FILE_TAG!r}", *_count_notes(list(suites.values()))]
     notes += [describe_pairing(merged, options.pair_by)] if options.pair_by else []
+    if len({suite.unit for suite in suites.values()}) > 1:
+        notes.append("the tables have different sampling units, or some have none, so that single rows are resampled")
     if left_out:
         named = ", ".join(left_out[:_MAX_NAMED]) + (", …" if len(left_out) > _MAX_NAMED else "")
         notes.append(f"left out, since no table: {named}")

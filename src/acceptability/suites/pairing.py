@@ -29,6 +29,7 @@ def pair_within_items(suite: Suite, by: str = "item") -> Suite:
     '1 > 0'
     """
     tags = [_find_tag(suite, tag) for tag in by.split("/")]
+    _check_items(suite, tags)
     if len(tags) > 1:
         suite, tags = _join_tags(suite, tags), [_SET]
     (tag,) = tags
@@ -55,7 +56,9 @@ def pair_within_items(suite: Suite, by: str = "item") -> Suite:
     } | existing_contrasts
     # Contrasts of one item share sentences, so that they are not independent of each other.
     rows: list[Sentence | Contrast] = [*suite.sentences, *all_contrasts.values()]
-    unit = suite.unit or (tag if all(tag in row.tags for row in rows) else "")
+    # Items that are numbered anew in each paradigm are no sampling unit by themselves, whatever their tag is called.
+    inferred = tag if all(tag in row.tags for row in rows) else ""
+    unit = inferred if tag == _SET else suite.unit or inferred
     return replace(suite, contrasts=tuple(all_contrasts.values()), unit=unit)
 
 
@@ -71,6 +74,21 @@ def _find_tag(suite: Suite, name: str) -> str:
     raise SuiteError(
         f"suite {suite.name!r} has no labelled sentences with the tag {name!r}; its tags: {tag_names}.{hint}"
     )
+
+
+def _check_items(suite: Suite, tags: Sequence[str]) -> None:
+    """Raise an error if some labelled sentences have no item while others have one."""
+    # In many spreadsheets an empty cell means "as above"; left out, these sentences would quietly be in no contrast.
+    labelled = [sentence for sentence in suite.sentences if sentence.label is not None]
+    for tag in tags:
+        without = [sentence.id for sentence in labelled if tag not in sentence.tags]
+        if 0 < len(without) < len(labelled):
+            ids = ", ".join(without[:5]) + ", …" * (len(without) > 5)
+            raise SuiteError(
+                f"suite {suite.name!r}: {tag!r} is empty for {len(without)} of {len(labelled)} labelled sentences "
+                f"({ids}). If empty means 'as above', fill the cells in; if these belong to no item, such as fillers, "
+                "give each a value of its own"
+            )
 
 
 def _join_tags(suite: Suite, tags: Sequence[str]) -> Suite:

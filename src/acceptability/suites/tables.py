@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -52,6 +53,7 @@ from acceptability.types import SINGLE_ROWS, Contrast, Sentence, Span, Suite, Ta
 
 # The tags that hold items by convention. "set" is unique within a suite; numbers of items may repeat.
 _UNIT_TAGS = ("set", "item")
+_ITEM_NAMES = ("item", "item_no", "item_nr", "item_number")
 
 # The only key of a first line that declares something about the whole suite.
 _DECLARATION = "suite"
@@ -116,11 +118,21 @@ def _pop_declaration(table: ParsedTable) -> _Declaration | None:
 def infer_unit(sentences: Sequence[Sentence], contrasts: Sequence[Contrast]) -> str:
     """Return the sampling unit of a suite that declares none: ``set``, or else ``item``, if all rows have that tag.
 
+    Spreadsheets write ``Item`` or ``Item no.``, which is the same, if no other tag is.
+
     >>> infer_unit([Sentence("a", "Cats sleep.", tags={"item": "1"})], [])
     'item'
+    >>> infer_unit([Sentence("a", "Cats sleep.", tags={"Item": "1"})], [])
+    'Item'
     """
     rows: list[Sentence | Contrast] = [*sentences, *contrasts]
-    return next((tag for tag in _UNIT_TAGS if all(tag in row.tags for row in rows)), "")
+    if unit := next((tag for tag in _UNIT_TAGS if all(tag in row.tags for row in rows)), ""):
+        return unit
+    for names in (("set",), _ITEM_NAMES):
+        alike = [name for name in rows[0].tags if normalise_name(name) in names] if rows else []
+        if len(alike) == 1 and all(alike[0] in row.tags for row in rows):
+            return alike[0]
+    return ""
 
 
 def write_jsonl(suite: Suite, path: Path) -> None:
@@ -179,13 +191,53 @@ def build_suite(name: str, table: ParsedTable, options: TableOptions) -> Suite:
             raise SuiteError(f"{builder.name_row(line)}: {error}") from error
         except RecursionError as error:
             raise SuiteError(f"{builder.name_row(line)}: the brackets are nested too deeply") from error
-    suite = replace(builder.build(), notes=(*table.remarks, *reader.describe()))
+    built = builder.build()
+    suite = replace(
+        built, notes=(*table.remarks, *reader.describe(), *_note_missing_items(built), *_note_odd_texts(built, reader))
+    )
     if table.has_items:
         suite = pair_within_items(suite, "item")
     if not options.pair_by:
         return suite
     paired = pair_within_items(suite, options.pair_by)
     return replace(paired, notes=(*suite.notes, describe_pairing(paired, options.pair_by)))
+
+
+def _note_missing_items(suite: Suite) -> list[str]:
+    """Return a remark if some rows have an item and others none, so that items are not the sampling unit."""
+    if suite.unit:
+        return []
+    total = len(suite.sentences)
+    counts = Counter(
+        tag for sentence in suite.sentences for tag in sentence.tags if normalise_name(tag) in ("set", *_ITEM_NAMES)
+    )
+    return [
+        f"{tag!r} is empty in {total - count} of {total} rows and not filled in, so that it is no sampling unit"
+        for tag, count in counts.items()
+        if count < total
+    ]
+
+
+# French puts a narrow no-break space before some marks, and Chinese a wide one between words.
+_ODD_SPACES = re.compile(r"^\s|\s$|\s\s|[\t\n\r\xa0\u200b\ufeff]")
+_NUMBERED = re.compile(r"\s*(?:\(\w{1,4}\)|\d{1,4}[a-z]?[.)])\s")
+
+
+def _note_odd_texts(suite: Suite, reader: _RowReader) -> list[str]:
+    """Return remarks on what people overlook in the cells of a table, and models read."""
+    if not reader.is_typed:
+        return []
+    remarks = []
+    if odd := [sentence.id for sentence in suite.sentences if _ODD_SPACES.search(sentence.text)]:
+        named = ", ".join(odd[:5]) + ", …" * (len(odd) > 5)
+        remarks.append(
+            f"{len(odd)} of {len(suite.sentences)} sentences have spaces at an end, two together, no-break ones or "
+            f"line breaks, which models read and score as they are ({named}): if they are no part of them, remove them"
+        )
+    if all(_NUMBERED.match(sentence.text) for sentence in suite.sentences):
+        first = suite.sentences[0].text
+        remarks.append(f"all sentences begin with a number, which is scored with them: {shorten(first)!r}")
+    return remarks
 
 
 @dataclass
@@ -423,13 +475,17 @@ def _parse_text(cell: CellValue) -> str:
 # What programs write for a missing value or an error; spreadsheets make #NAME? of a sentence that begins with a dash.
 _NOTHING = re.compile(r"NA|N/A|NaN|nan|NULL|None|#N/A|#(?:NAME|REF|VALUE|NULL|DIV/0)[?!]")
 # What linguists put before a sentence. A dash or a hash may be a part of it.
-_JUDGEMENT_MARK = re.compile(r"(?:[*✓✔]|\?{1,2})[*?]*\s?(?=\w)")
+_JUDGEMENT_MARK = re.compile(r"(?:[*✓✔]|\?{1,2})[*?]*\s?(?=\w)|%{1,2}(?=[^\W\d])")
+# A star before a word or a bracket, as in [has/*have] and *(at), or after the sentence; 5*3, d*mn and *emphasis* are no
+# marks.
+_INNER_MARK = re.compile(r"(?<![\w*])\*(?=[\w(])|(?<=[\w.!?…)\]\"”’])\s?\*$")
+_EMPHASIS = re.compile(r"(?<![\w*])\*\w[^*]*\*(?![\w*(])")
 
 
 def _check_typed_text(text: str) -> None:
     """Raise an error for a cell that stands for nothing, and for one that begins with a judgement mark."""
     # Nearly all sentences, of which there may be a million.
-    if len(text) > 6 and text[0].isalpha():
+    if len(text) > 6 and text[0].isalpha() and "*" not in text:
         return
     if _NOTHING.fullmatch(text):
         raise SuiteError(f"the sentence is {text!r}, which stands for none: write it, or remove the row")
@@ -438,6 +494,12 @@ def _check_typed_text(text: str) -> None:
             f"{shorten(text)!r} begins with the mark {mark[0].strip()!r}, which would be scored as a part of the "
             "sentence: move marks to a column 'judgement', or save the sentences as a .txt file of examples. If it is "
             "no mark, save the table as .jsonl"
+        )
+    if "*" in text and _INNER_MARK.search(_EMPHASIS.sub("", text)):
+        raise SuiteError(
+            f"{shorten(text)!r} has the mark '*', which would be scored as a part of the "
+            "sentence: move marks to a column 'judgement', or save the sentences as a .txt file of examples, where "
+            "[has/*have] stands for two. If it is no mark, save the table as .jsonl"
         )
 
 

@@ -324,7 +324,10 @@ def take_header(grid: Grid, where: str, is_name: Callable[[str], bool]) -> Heade
     names, kept = _name_columns(names, rows[1:], f"{where}, {grid.row_word} {number}")
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
-        raise SuiteError(f"{where}, {grid.row_word} {number}: two columns are named {repeated[0]!r}")
+        raise SuiteError(
+            f"{where}, {grid.row_word} {number}: two columns are named {repeated[0]!r}. If this row is no "
+            "header, columns are numbered: --columns text=2,label=1"
+        )
     if unnamed := [name for name, index in zip(names, kept, strict=True) if _is_blank(first[index])]:
         remarks = (*remarks, f"without a name: {', '.join(unnamed)}")
     return HeadedRows(names, _list_rows(grid, rows[1:], names, kept, where), (*grid.remarks, *remarks))

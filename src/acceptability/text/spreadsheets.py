@@ -37,6 +37,7 @@ def read_sheet(content: bytes, where: str, sheet: str = "") -> Grid:
         import python_calamine
     except ImportError as error:
         raise MissingExtra(where, "python-calamine", "'acceptability[data]'") from error
+    _check_kind(content, where)
     try:
         _check_size(content)
         workbook = python_calamine.CalamineWorkbook.from_filelike(io.BytesIO(content))
@@ -57,6 +58,22 @@ def read_sheet(content: bytes, where: str, sheet: str = "") -> Grid:
     gaps = [number for number in empty if kept and kept[0][0] < number < kept[-1][0]]
     place = f", sheet {name!r}" if len(workbook.sheet_names) > 1 else ""
     return note_empty_rows(Grid(kept, "", tuple(remarks), _ROW_WORD, place), gaps)
+
+
+# The first bytes of Excel's files before 2007, and of new ones that have a password.
+_OLD_EXCEL = b"\xd0\xcf\x11\xe0"
+_ZIP = b"PK"
+
+
+def _check_kind(content: bytes, where: str) -> None:
+    """Raise an error for a file that is only named like a spreadsheet, which says what it is instead."""
+    if content.startswith(_OLD_EXCEL):
+        raise SuiteError(
+            f"{where} is named like a spreadsheet that can be read, and is an .xls file or has a password: open it, "
+            "and save it as .xlsx without a password"
+        )
+    if not content.startswith(_ZIP):
+        raise SuiteError(f"{where} is no spreadsheet, whatever its name says: if it is a table of text, name it .csv")
 
 
 def _choose_sheet(workbook: Any, where: str, sheet: str, calamine: Any) -> tuple[str, list[str]]:

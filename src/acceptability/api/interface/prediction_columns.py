@@ -75,6 +75,12 @@ class PredictionColumns:
                 f"{several} of {len(rows)} rows have several tokens: their surprisal is that of all, and entropy, rank "
                 "and alternatives are those of the first"
             )
+        unknown = sum(row.get("unknown") is True for row in rows)
+        if self.rank and unknown:
+            notes.append(
+                f"{unknown} of {len(rows)} rows have words that the model does not know: their rank and cumulative "
+                "probability are those of the token for unknown words, which is more probable than any one such word"
+            )
         if self.entropy and rows and all(row["entropy_bits"] is None for row in rows):
             notes.append("the model gives no entropies: a server lists only the most probable tokens")
         elif self.entropy and rows and all(row["entropy_reduction_bits"] is None for row in rows):

@@ -123,14 +123,14 @@ def annotate(
     wanted, predictors = PredictionColumns(entropy, rank, top), WordPredictors(unigrams, spillover, suffix, region)
     if (model is None) == (scores is None):
         raise SpecError("annotate: give either a model or scores, a file of published log-probabilities")
-    notes: list[str] = []
+    notes = words.describe()
     outputs: Mapping[str, ModelOutput]
     if scores is not None:
         if wanted.is_wanted:
             raise SpecError("published log-probabilities have no entropies, ranks or alternatives: leave them out")
         published = read_published_tokens(Path(scores), score_columns)
         outputs, remarks = published.align(words)
-        notes, source = [*remarks], sign_published(published)
+        notes, source = [*notes, *remarks], sign_published(published)
     else:
         assert model is not None
         chosen = wanted.adapt_model(model)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from acceptability.errors import SuiteError, shorten, suggest_name
+from acceptability.suites.column_names import normalise_name
 from acceptability.suites.table_files import is_table_file, read_rows
 from acceptability.text.containers import drop_gzip_suffix, read_unpacked
 from acceptability.text.encodings import decode_text
@@ -27,8 +28,32 @@ from acceptability.types import Sentence, Span, Suite
 
 _MEANINGS = {
     "word": ("word",),
-    "item": ("item", "story", "text_id", "textid", "docid", "doc_id", "document", "passage", "sent_id", "sentence_id"),
-    "position": ("zone", "position", "word_number", "word_num", "wordnum", "word_id", "wordid", "word_index"),
+    "item": (
+        "item",
+        "item_no",
+        "item_number",
+        "item_id",
+        "story",
+        "text_id",
+        "textid",
+        "docid",
+        "doc_id",
+        "document",
+        "passage",
+        "sent_id",
+        "sentence_id",
+    ),
+    "position": (
+        "zone",
+        "position",
+        "word_number",
+        "word_num",
+        "word_no",
+        "wordnum",
+        "word_id",
+        "wordid",
+        "word_index",
+    ),
 }
 """What the columns of such tables are called, in lower case."""
 
@@ -82,6 +107,19 @@ class WordTable:
             self.name,
             tuple(Sentence(item, " ".join(word.text for word in words)) for item, words in self.words.items()),
         )
+
+    def describe(self) -> list[str]:
+        """Return what was assumed about the texts, since no column says it."""
+        # Rows of several readers would make a text in which each word is repeated.
+        remarks = {
+            "item": "no column is known as that of items, so that the table is one text",
+            "position": "no column is known as that of positions, so that each row is a word of its own, in this order",
+        }
+        return [
+            f"{remark}; if there is one: --columns {meaning}=COLUMN"
+            for meaning, remark in remarks.items()
+            if meaning not in self.columns
+        ]
 
 
 def is_word_table(path: Path, columns: Mapping[str, str] | None = None) -> bool:
@@ -153,7 +191,7 @@ def _match_columns(name: str, header: Sequence[str], named: Mapping[str, str]) -
                 raise SuiteError(f"{name} has no column {named[meaning]!r}.{suggest_name(named[meaning], header)}")
             found[meaning] = named[meaning]
             continue
-        matching = [column for column in header if column.strip().lower() in synonyms]
+        matching = [column for column in header if normalise_name(column) in synonyms]
         if len(matching) > 1:
             raise SuiteError(
                 f"{name}: both {matching[0]!r} and {matching[1]!r} may be the {meaning}; say which: "
