@@ -93,7 +93,7 @@ def _start_cuda(device: str) -> None:
     # Imported before the thread starts: two threads that import parts of it may meet half-imported modules.
     import torch  # noqa: F401
 
-    # Not a daemon: a program that ends meanwhile has to wait, as CUDA cannot be stopped halfway.
+    # Not a daemon: Python would clear PyTorch away at its end, while the thread is still in it.
     threading.Thread(target=_load_kernels, args=["cuda" if device == "auto" else device]).start()
 
 
